@@ -30,19 +30,6 @@ def plans(actions, planner=PLANNER, step=walk, seeds=18, **settings):
 # ------------------------------------------------------------------------------------- Actions
 
 
-def turning(every):
-    """Answers in the other order every so many times."""
-    counter = itertools.count()
-    return lambda state: ["L", "R"] if next(counter) // every % 2 == 0 else ["R", "L"]
-
-
-@pytest.mark.parametrize("every", [1, 40])
-def test_actions_that_turn_about_are_found_out(every):
-    for planner in (PLANNER, GUESSER):
-        with pytest.raises(BrokenPromiseError, match=r"actions\(\d\) returned \['.', '.'\] and then"):
-            plans(turning(every), planner, seeds=1)
-
-
 def test_the_root_offers_what_the_plan_says():
     """An answer that turns after the planner has asked: whatever is certified is right."""
     for asked_before in range(1, 8):
@@ -73,18 +60,6 @@ def test_agents_are_told_as_well():
 @numba.njit
 def jitted_walk(state, action, rng):
     return (state + 1) % 5, 1.0 if action == 0 else 0.0, False
-
-
-@numba.njit
-def fickle(state):
-    return 1 + np.random.randint(0, 30)
-
-
-def test_jitted_actions_that_vary_are_found_out():
-    model = pacplan.Simulator(jitted_walk, actions=fickle, successors=1, max_actions=30)
-    for seed in range(3):
-        with pytest.raises(BrokenPromiseError, match=r"actions\(\d\) returned \d+ and \d+"):
-            GUESSER.plan(model, 0, seed=seed, budget=5000)
 
 
 @pytest.mark.parametrize(

@@ -38,8 +38,6 @@ OUTCOME = np.dtype(
     ],
     align=True,
 )
-# Rows of at most this many outcomes are searched from the first to the last.
-_SHORT = 8
 
 # What a Python simulator answered last.
 ANSWER = np.dtype(
@@ -155,18 +153,13 @@ def draw_from_table(table: TableHandle, state: int, action: int, h: int, rng: An
     row = table.outcomes[step, state, action]
     x = rng.random()
     # The last outcome's cumulative probability is exactly 1, and x < 1.
-    last = row.size - 1
-    k = 0
-    if last < _SHORT:
-        while k < last and x >= row[k].cumulative:
-            k += 1
-    else:
-        while k < last:
-            middle = (k + last) // 2
-            if x >= row[middle].cumulative:
-                k = middle + 1
-            else:
-                last = middle
+    k, last = 0, row.size - 1
+    while k < last:
+        middle = (k + last) // 2
+        if x >= row[middle].cumulative:
+            k = middle + 1
+        else:
+            last = middle
     outcome = row[k]
     reward = outcome.reward
     if table.bernoulli:

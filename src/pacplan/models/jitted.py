@@ -24,42 +24,33 @@ class JittedSession(Session):
     """A jitted simulator during one plan."""
 
     def __init__(self, model: Any, seed: np.random.SeedSequence) -> None:
-        self._step, self._actions = model.step, model.offered
-        self._stationary, self._seed = model.stationary, seed
-        super().__init__(_handle(self._step, self._actions, self._stationary))
+        self._model, self._seed = model, seed
+        super().__init__(_handle(model.step, model.offered, model.stationary))
 
     def agree(self, state: Any, actions: tuple[Any, ...]) -> None:
         """Check that the user's function still says that the state offers as many actions."""
-        if callable(self._actions):
-            _compare_counts(state, {len(actions), int(self._actions(int(state)))})
+        offered = self._model.offered
+        now = int(offered(int(state))) if callable(offered) else len(actions)
+        if now != len(actions):
+            raise BrokenPromiseError(
+                f"actions({state!r}) returned {len(actions)} and {now}; it must always return the same "
+                "number of actions of a state"
+            )
 
     def diagnose(self, key: int, action: int | None, h: int) -> None:
         """Find out what the user's function raised, by calling it again from here."""
+        who, what = ("'s actions", "") if action is None else ("", f", action {action}")
         (rng,) = streams(self._seed.spawn(1)[0], 1)
-        arguments = (key, action, rng) if self._stationary else (key, action, rng, h)
         try:
-            if action is None and callable(self._actions):
-                _compare_counts(key, {int(self._actions(key)) for _ in range(_CALLED_AGAIN)})
-            for _ in range(_CALLED_AGAIN if action is not None else 0):
-                self._step(*arguments)
+            if action is None:
+                _ = callable(self._model.offered) and self._model.offered(key)
+                return
+            for _ in range(_CALLED_AGAIN):
+                self._model.step(key, action, rng, *(() if self._model.stationary else (h,)))
+            raise RuntimeError(f"the jitted step raised, but not in {_CALLED_AGAIN} calls after that")
         except Exception as error:
-            who, what = ("'s actions", "") if action is None else ("", f", action {action}")
             error.add_note(f"raised by the model{who} in state {key}{what}")
             self.error = error
-        if action is not None and self.error is None:
-            self.error = RuntimeError(
-                f"the jitted step raised in state {key}, action {action}, but not again when it was "
-                f"called {_CALLED_AGAIN} times to find out what"
-            )
-
-
-def _compare_counts(state: Any, counts: set[int]) -> None:
-    if len(counts) > 1:
-        one, other = sorted(counts)[:2]
-        raise BrokenPromiseError(
-            f"actions({state!r}) returned {one} and {other}; it must always return the same number of "
-            "actions of a state"
-        )
 
 
 @cache
@@ -112,17 +103,12 @@ def _check_signature(step: Any, stationary: bool) -> None:
 
 @cache
 def _compiled_count(actions: int | Callable[[Any], Any]) -> Any:
-    """The number of actions as a compiled function of the state.
-
-    It is 0 if the user's function raised, or gave two different answers: see `diagnose`.
-    """
+    """The number of actions as a compiled function of the state; 0 if the user's function raised."""
 
     def asked(state):  # type: ignore[no-untyped-def]
         count = np.int64(0)
         try:
             count = np.int64(actions(state))  # type: ignore[operator]
-            if np.int64(actions(state)) != count:  # type: ignore[operator]
-                count = np.int64(0)
         except Exception:
             count = np.int64(0)
         return count

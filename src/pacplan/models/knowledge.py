@@ -20,9 +20,6 @@ from pacplan.models.protocol import BrokenPromiseError, Session
 Function = Callable[[Any, int], Any]
 Bounds = tuple[Function, Function]
 
-# Answers of guidance that are kept, and how often a function is asked twice, to see that it agrees.
-_MOST_KEPT = 1 << 18
-_ASKED_TWICE = 64
 _NAMES = {handles.ASK_BOUNDS: "value_bounds", handles.ASK_VALUE: "value"}
 
 
@@ -44,12 +41,10 @@ class UserKnowledge:
     """The functions, during one plan. Kernels know `entry` by its address."""
 
     def __init__(self, session: Session, bounds: Any, policy: Any, value: Any) -> None:
-        self._bounds, self._policy, self._value = bounds, policy, value
-        self._session = session
+        self._session, self._bounds, self._policy, self._value = session, bounds, policy, value
         self.answer = np.zeros(2)
         self.entry = self._answer_ask
         self._kept: dict[tuple[Any, int, int], float] = {}
-        self._asked = 0
 
     def _answer_ask(self, key: int, h: int, what: int) -> None:
         states = self._session.states
@@ -67,20 +62,10 @@ class UserKnowledge:
 
     def _guidance(self, key: int, state: Any, h: int, what: int) -> float:
         """A value or the index of an action. Equal questions have equal answers: proofs need that."""
-        kept = self._kept.get((state, h, what))
-        if kept is not None:
-            return kept
-        found = self._ask(key, state, h, what)
-        self._asked += 1
-        if self._asked % _ASKED_TWICE == 1 and self._ask(key, state, h, what) != found:
-            raise BrokenPromiseError(
-                f"{_NAMES.get(what, 'policy')} gave two answers for state {shown(state)} after {h} "
-                "steps; it must be a function of these alone"
-            )
-        if len(self._kept) >= _MOST_KEPT:
-            self._kept.clear()
-        self._kept[state, h, what] = found
-        return found
+        question = state, h, what
+        if question not in self._kept:
+            self._kept[question] = self._ask(key, state, h, what)
+        return self._kept[question]
 
     def _ask(self, key: int, state: Any, h: int, what: int) -> float:
         if what == handles.ASK_VALUE:
@@ -137,30 +122,28 @@ def check_bounds(bounds: Any) -> Bounds | None:
     """A pair of functions of (state, h), or None. Numbers become functions."""
     if bounds is None:
         return None
-    if isinstance(bounds, tuple) and len(bounds) == 2:
-        lower, upper = (
-            _of_state_and_steps(bound)
-            if callable(bound)
-            else Constant(checks.real("each of value_bounds", bound))
-            for bound in bounds
+    if not (isinstance(bounds, tuple) and len(bounds) == 2):
+        raise TypeError(
+            "value_bounds must be a pair (lower, upper) of numbers or of functions, each of the state "
+            f"and the number of steps taken, got {bounds!r}"
         )
-        return lower, upper
-    raise TypeError(
-        "value_bounds must be a pair (lower, upper) of numbers or of functions, each of the state and "
-        f"the number of steps taken, got {bounds!r}"
+    lower, upper = (
+        _of_state_and_steps(bound)
+        if callable(bound)
+        else Constant(checks.real("each of value_bounds", bound))
+        for bound in bounds
     )
+    return lower, upper
 
 
 def check_guidance(name: str, function: Any) -> Function | None:
     """A function of (state, h), or None."""
-    if function is None:
-        return None
-    if not callable(function):
-        raise TypeError(
-            f"{name} must be a function of the state, or of the state and the number of steps taken, "
-            f"got {function!r}"
-        )
-    return _of_state_and_steps(function)
+    if function is None or callable(function):
+        return None if function is None else _of_state_and_steps(function)
+    raise TypeError(
+        f"{name} must be a function of the state, or of the state and the number of steps taken, "
+        f"got {function!r}"
+    )
 
 
 def _of_state_and_steps(function: Callable[..., Any]) -> Function:

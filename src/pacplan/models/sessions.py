@@ -21,10 +21,9 @@ _NOW_AND_THEN = 15
 _MOST_VERIFIED = 4096
 _TRUTH = int, np.bool_, np.integer
 
-# The state of NumPy's default generator, and the call by which a state was reached.
-_GENERATOR = np.dtype([(name, np.uint64) for name in ("high", "low", "half", "spare")])
+# The call by which a state was reached, and the state of the generator before.
 _REACHED = np.dtype(
-    [("state", "i8"), ("action", "i8"), ("h", "i8"), ("reward", "f8"), ("rng", _GENERATOR)]
+    [("state", "i8"), ("action", "i8"), ("h", "i8"), ("reward", "f8"), ("rng", "u8", 4)]
 )
 
 
@@ -33,7 +32,7 @@ class PythonSession(Session):
 
     States are numbered in order of appearance. What the user's functions raise is kept in `error`, and
     the call reports ABORTED, so that the search ends in an orderly way. Now and then it checks that the
-    state just called is still what it was, and offers the same actions.
+    state just called is still what it was.
 
     Args:
         model: a `Simulator`.
@@ -46,7 +45,7 @@ class PythonSession(Session):
     def __init__(self, model: Any, seed: np.random.SeedSequence) -> None:
         self._model = model
         self._step, self._stationary = model.step, model.stationary
-        self._max_actions, self._actions = model.max_actions, model.offered
+        self._actions = model.offered
         self._rng = np.random.default_rng(seed.spawn(1)[0])
         self.states = []
         self._keys: dict[Any, int] = {}
@@ -61,16 +60,17 @@ class PythonSession(Session):
         self._seed: Any = self._rng.bit_generator.state
         self._answer = np.zeros(1, handles.ANSWER)
         self._point = np.zeros(1 + handles.MOST_COORDINATES)
+        labels: dict[int, tuple[Any, ...]] | None = {}
+        if isinstance(self._actions, tuple):
+            # The tree of a plan keeps them, and is pickled.
+            labels = defaultdict(partial(tuple, self._actions))
+        elif not callable(self._actions):
+            labels = None
         # Kernels know these by their addresses, so they must live as long as the session.
         asked = self._answer_call, self._answer_count, self._answer_locate, self._answer_reseed
         self._entries: tuple[Any, ...] = asked
         count = 0 if callable(self._actions) else model.max_actions
         python = handles.PythonHandle._make((*map(id, asked), count, self._answer, self._point))
-        labels: dict[int, tuple[Any, ...]] | None = {}
-        if not callable(self._actions):
-            everywhere = self._actions
-            # The tree of a plan keeps them, and is pickled.
-            labels = defaultdict(partial(tuple, everywhere)) if isinstance(everywhere, tuple) else None
         super().__init__(handles.handle_of(python=python), labels)
 
     # What kernels ask.
@@ -119,36 +119,24 @@ class PythonSession(Session):
 
     def _labels_of(self, key: int) -> tuple[Any, ...]:
         if callable(self._actions) and key not in self.labels:
-            self.labels[key] = self._ask_actions(key)
+            state = self.states[key]
+            try:
+                self.labels[key] = labels_of(self._actions(state), state, self._model.max_actions)
+            except BaseException as error:
+                error.add_note(f"raised by the model's actions in state {shown(state)}")
+                raise
         found: tuple[Any, ...] = self.labels[key]
         return found
 
-    def _ask_actions(self, key: int) -> tuple[Any, ...]:
-        state = self.states[key]
-        try:
-            return labels_of(self._actions(state), state, self._max_actions)
-        except BaseException as error:
-            error.add_note(f"raised by the model's actions in state {shown(state)}")
-            raise
-
     def agree(self, state: Any, actions: tuple[Any, ...]) -> None:
-        """Offer these actions in a state, and check that the user's function still says the same."""
+        """Offer these actions in a state; raises if others were offered there before."""
         if callable(self._actions):
-            key = self.encode(state)
-            self._compare(key, self.labels.setdefault(key, actions), actions)
-            self._ask_again(key)
-
-    def _ask_again(self, key: int) -> None:
-        if callable(self._actions):
-            again = self._ask_actions(key)
-            self._compare(key, self.labels.get(key, again), again)
-
-    def _compare(self, key: int, before: tuple[Any, ...], now: tuple[Any, ...]) -> None:
-        if len(before) != len(now) or not all(map(same, before, now)):
-            raise BrokenPromiseError(
-                f"actions({shown(self.states[key])}) returned {list(before)!r} and then {list(now)!r}; "
-                "it must always return equal actions of a state, in the same order"
-            )
+            before = self.labels.setdefault(self.encode(state), actions)
+            if len(before) != len(actions) or not all(map(same, before, actions)):
+                raise BrokenPromiseError(
+                    f"actions({shown(state)}) returned {list(before)!r} and then {list(actions)!r}; "
+                    "it must always return equal actions of a state, in the same order"
+                )
 
     # Calls.
 
@@ -157,7 +145,7 @@ class PythonSession(Session):
         if self._interrupted or time.perf_counter() > self._deadline:
             return 0, 0.0, handles.ABORTED
         label: Any = action
-        before = None
+        known, before = len(self.states), None
         if self._log is not None:  # A checkpoint saves the generator, and nothing else that draws.
             before = _words(self._rng)
             self._model.forget_stream()
@@ -172,8 +160,11 @@ class PythonSession(Session):
                 raise
             self._calls += 1
             if self._calls <= _CLOSELY or not self._calls & _NOW_AND_THEN:
-                self._inspect(key)
-            return self._taken(key, action, label, h, drawn, before)
+                self._see_unchanged(key)
+            found = self._checked(key, label, drawn)
+            if self._log is not None and found[2] == handles.CONTINUES and found[0] == known:
+                self._log.append((key, action, h, found[1], before))
+            return found
         except BaseException as error:
             self.error = error
             return 0, 0.0, handles.ABORTED
@@ -184,11 +175,8 @@ class PythonSession(Session):
             return self._step(self.states[key], label, self._rng)
         return self._step(self.states[key], label, self._rng, h)
 
-    def _taken(
-        self, key: int, action: int, label: Any, h: int, drawn: Any, before: Any
-    ) -> tuple[int, float, int]:
+    def _checked(self, key: int, label: Any, drawn: Any) -> tuple[int, float, int]:
         """What was drawn, checked and in numbers."""
-        known = len(self.states)
         try:
             successor, reward, terminated = drawn
             # float("0.5") would pass silently, and so would bool("False").
@@ -197,12 +185,9 @@ class PythonSession(Session):
                 raise TypeError("terminated is no truth value")
             if terminated:
                 return 0, reward, handles.ENDED
-            number = self.encode(successor)
+            return self.encode(successor), reward, handles.CONTINUES
         except (TypeError, ValueError, ArithmeticError) as error:
             raise _broken_step(self.states[key], label, drawn) from error
-        if self._log is not None and number == known:
-            self._log.append((key, action, h, reward, before))
-        return number, reward, handles.CONTINUES
 
     def stop_at(self, deadline: float | None) -> None:
         """Abort calls after this reading of `time.perf_counter`."""
@@ -213,11 +198,6 @@ class PythonSession(Session):
         self._interrupted = True
 
     # Checks.
-
-    def _inspect(self, key: int) -> None:
-        """A closer look at a state that was just called."""
-        self._see_unchanged(key)
-        self._ask_again(key)
 
     def verify(self) -> None:
         """Raise BrokenPromiseError if something was seen that makes the plan's evidence worthless."""
@@ -249,7 +229,7 @@ class PythonSession(Session):
         """For a checkpoint: how states were reached, which were asked for actions, and rng."""
         return {
             "session.log": np.array(self._log or [], _REACHED),
-            "session.rng": np.array([_words(self._rng)], _GENERATOR),
+            "session.rng": np.array(_words(self._rng), np.uint64),
             "session.asked": np.array(sorted(self.labels) if callable(self._actions) else [], np.int64),
             "session.root": np.frombuffer(self._model.mark(self.states[0]), np.uint8).copy(),
         }
@@ -279,7 +259,7 @@ class PythonSession(Session):
                 )
         for key in memory["session.asked"].tolist():
             self._labels_of(key)
-        _set_words(self._rng, memory["session.rng"][0])
+        _set_words(self._rng, memory["session.rng"])
 
     def close(self) -> None:
         """Break reference cycles, so that the session is freed with its last user."""
@@ -306,10 +286,10 @@ def _words(rng: np.random.Generator) -> tuple[int, ...]:
     return word >> 64, word & (2**64 - 1), state["has_uint32"], state["uinteger"]
 
 
-def _set_words(rng: np.random.Generator, words: Any) -> None:
+def _set_words(rng: np.random.Generator, words: NDArray[np.uint64]) -> None:
     state: Any = rng.bit_generator.state
-    state["state"]["state"] = (int(words["high"]) << 64) | int(words["low"])
-    state["has_uint32"], state["uinteger"] = int(words["half"]), int(words["spare"])
+    high, low, state["has_uint32"], state["uinteger"] = words.tolist()
+    state["state"]["state"] = high << 64 | low
     rng.bit_generator.state = state
 
 

@@ -63,24 +63,41 @@ class TabularMDP(Table):
         self.steps = p.shape[0] if p.ndim == 4 else None
         self.stationary = self.steps is None
         p, r = (table.astype(np.float64).reshape(-1, *p.shape[-3:]) for table in (p, r))
-        self.states, actions = p.shape[1:3]
+        self.states = p.shape[1]
         self._terminal = _terminal_mask(terminal, self.states)
         self.may_end = bool(self._terminal.any())
-        self._available = _available_mask(available, self.states, actions, self._terminal)
+        self._available = _available_mask(available, p.shape[1:3], self._terminal)
         self.max_actions = int(self._available.sum(-1).max())
         self.same_actions = bool(self._available[~self._terminal].all())
-        offered = self._available & ~self._terminal[:, np.newaxis]
-        _check_transitions(p, offered, tolerance)
+        offered = (self._available & ~self._terminal[:, np.newaxis])[..., np.newaxis]
+        _refuse_any(
+            ~((p >= 0) & np.isfinite(p)) & offered,
+            p,
+            "transitions has a negative probability, a NaN or an infinity, {value}, at {pair}",
+        )
+        sums = p.sum(-1, keepdims=True)
+        _refuse_any(
+            (np.abs(sums - 1.0) > tolerance) & offered,
+            sums,
+            "the transition probabilities of {pair} sum to {value}, not 1",
+        )
         rounding = checks.REWARD_ROUNDING * (high - low)
-        wrong = _first(~((r >= low - rounding) & (r <= high + rounding)), offered)
-        if wrong is not None:
-            raise ValueError(
-                f"the reward {r[wrong]} of state {wrong[1]}, action {wrong[2]} lies outside "
-                f"reward_range=({low}, {high}), or is a NaN; pass the range your rewards have"
-            )
-        r[:, ~offered] = low
+        _refuse_any(
+            ~((r >= low - rounding) & (r <= high + rounding)) & offered,
+            r,
+            f"the reward {{value}} of {{pair}} lies outside reward_range=({low}, {high}), or is a NaN; "
+            "pass the range your rewards have",
+        )
         to = _successor_table(successors, p.shape, self.states)
-        self._probabilities, self._rewards, self._to = _possible(p, r, to, offered)
+        p = np.where(offered, p, 0.0)
+        p /= np.maximum(p.sum(-1, keepdims=True), 1e-300)
+        # Possible outcomes first, cut to the length of the longest row of these.
+        order = np.argsort(p == 0.0, axis=-1, kind="stable")
+        order = order[..., : max(1, int((p > 0).sum(-1).max()))]
+        tables = p, np.where(offered, r, low), to
+        self._probabilities, self._rewards, self._to = (
+            np.take_along_axis(table, order, -1) for table in tables
+        )
         self.successors = _most_successors(self._probabilities, self._to, self._terminal)
         # Whether some pair has possible outcomes with different rewards, by more than rounding.
         met = self._probabilities > 0
@@ -199,12 +216,6 @@ def _array(name: str, value: Any, kinds: str, what: str) -> NDArray[Any]:
     return array
 
 
-def _first(wrong: NDArray[np.bool_], offered: NDArray[np.bool_]) -> tuple[int, ...] | None:
-    """The first entry of an offered action, (step, state, action, ...), that is wrong, if any."""
-    where = np.argwhere(wrong & offered[..., np.newaxis])
-    return tuple(where[0].tolist()) if len(where) else None
-
-
 def _full_rewards(rewards: ArrayLike, shape: tuple[int, ...]) -> NDArray[Any]:
     """Rewards of every transition."""
     r = _array("rewards", rewards, "iuf", "of real numbers")
@@ -218,10 +229,10 @@ def _full_rewards(rewards: ArrayLike, shape: tuple[int, ...]) -> NDArray[Any]:
 
 def _terminal_mask(terminal: ArrayLike | None, states: int) -> NDArray[np.bool_]:
     given = _array("terminal", () if terminal is None else terminal, "iub", "of integers")
-    if given.dtype == np.bool_ and given.shape == (states,):
+    mask = given.dtype == np.bool_
+    if mask and given.shape == (states,):
         return given.copy()
-    inside = given.ndim == 1 and ((given >= 0) & (given < states)).all()
-    if given.dtype == np.bool_ or not inside:
+    if mask or given.ndim != 1 or not ((given >= 0) & (given < states)).all():
         raise ValueError(
             f"terminal must be a list of states in 0..{states - 1}, or a mask of shape ({states},); "
             f"got {terminal!r} of shape {given.shape}"
@@ -230,38 +241,26 @@ def _terminal_mask(terminal: ArrayLike | None, states: int) -> NDArray[np.bool_]
 
 
 def _available_mask(
-    available: ArrayLike | None, states: int, actions: int, terminal: NDArray[np.bool_]
+    available: ArrayLike | None, shape: tuple[int, ...], terminal: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
-    if available is None:
-        return np.ones((states, actions), np.bool_)
-    mask = np.asarray(available)
-    if mask.dtype != np.bool_ or mask.shape != (states, actions):
+    mask = np.ones(shape, np.bool_) if available is None else np.array(available)
+    if mask.dtype != np.bool_ or mask.shape != shape:
         raise ValueError(
-            f"available must be a mask of booleans of shape ({states}, {actions}), "
-            f"got {mask.dtype} of shape {mask.shape}"
+            f"available must be a mask of booleans of shape {shape}, got {mask.dtype} of shape "
+            f"{mask.shape}"
         )
     stuck = ~mask.any(-1) & ~terminal
     if stuck.any():
-        raise ValueError(
-            f"state {int(np.flatnonzero(stuck)[0])} offers no action; make it terminal or give it one"
-        )
-    return mask.copy()
+        raise ValueError(f"state {stuck.argmax()} offers no action; make it terminal or give it one")
+    return mask
 
 
-def _check_transitions(p: NDArray[np.float64], offered: NDArray[np.bool_], tolerance: float) -> None:
-    wrong = _first(~((p >= 0) & np.isfinite(p)), offered)
-    if wrong is not None:
-        raise ValueError(
-            f"transitions has a negative probability, a NaN or an infinity, {p[wrong]}, at state "
-            f"{wrong[1]}, action {wrong[2]}"
-        )
-    sums = p.sum(-1, keepdims=True)
-    wrong = _first(np.abs(sums - 1.0) > tolerance, offered)
-    if wrong is not None:
-        raise ValueError(
-            f"the transition probabilities of state {wrong[1]}, action {wrong[2]} sum to "
-            f"{sums[wrong]}, not 1"
-        )
+def _refuse_any(wrong: NDArray[np.bool_], values: NDArray[np.float64], words: str) -> None:
+    """Raise if some entry (step, state, action, ...) of a table is wrong."""
+    if wrong.any():
+        _, state, action, _ = np.argwhere(wrong)[0]
+        value = values[wrong][0]
+        raise ValueError(words.format(value=value, pair=f"state {state}, action {action}"))
 
 
 def _successor_table(
@@ -282,26 +281,9 @@ def _successor_table(
     return np.broadcast_to(to, shape)
 
 
-def _possible(
-    p: NDArray[np.float64], r: NDArray[np.float64], to: NDArray[np.int64], offered: NDArray[np.bool_]
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
-    """The tables with possible outcomes first, cut to the length of the longest row of these."""
-    p = np.where(offered[np.newaxis, :, :, np.newaxis], p, 0.0)
-    p = p / np.maximum(p.sum(-1, keepdims=True), 1e-300)
-    order = np.argsort(p == 0.0, axis=-1, kind="stable")
-    order = order[..., : max(1, int((p > 0).sum(-1).max()))]
-    return (
-        np.take_along_axis(p, order, -1),
-        np.take_along_axis(r, order, -1),
-        np.take_along_axis(to, order, -1),
-    )
-
-
 def _most_successors(p: NDArray[np.float64], to: NDArray[np.int64], terminal: NDArray[np.bool_]) -> int:
     """B: most distinct possible successors of a pair. All ends of an episode count as one."""
-    impossible = np.iinfo(np.int64).max
-    outcome = np.where(terminal[to], -1, to)
-    outcome = np.sort(np.where(p > 0, outcome, impossible), axis=-1)
-    first = np.ones(outcome.shape, np.bool_)
-    first[..., 1:] = outcome[..., 1:] != outcome[..., :-1]
-    return max(1, int((first & (outcome != impossible)).sum(-1).max()))
+    impossible = terminal.size
+    outcome = np.sort(np.where(p > 0, np.where(terminal[to], -1, to), impossible), axis=-1)
+    new = np.diff(outcome, axis=-1, prepend=-2) != 0
+    return max(1, int((new & (outcome != impossible)).sum(-1).max()))

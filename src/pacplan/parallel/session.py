@@ -276,11 +276,6 @@ class SpeculativeSession(PythonSession):
         alike = sum(other[0] == guess[0] for other in seen)
         return guess, alike / (len(seen) + 1)
 
-    def _inspect(self, key: int) -> None:
-        """A closer look at a state, in earnest only: then it does not depend on who makes the calls."""
-        if self.needed is None:
-            super()._inspect(key)
-
     def _answer_reseed(self, high: int, low: int, _: int) -> None:
         self._given = high, low
 

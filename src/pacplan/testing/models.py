@@ -93,8 +93,10 @@ class _Look:
             try:
                 for _ in range(episodes):
                     self._episode()
-                for known in (self._session.states or [])[:_COPIED]:
+                for key, known in enumerate((self._session.states or [])[:_COPIED]):
                     self._compare_copy(known)
+                    if key in (self._session.labels or ()):
+                        self._session.agree(known, self._model.actions(known))
                 self._session.verify()
             except Exception as error:
                 kind = "" if isinstance(error, BrokenPromiseError) else f"{type(error).__name__}: "
