@@ -85,7 +85,8 @@ def test_a_type_checker_accepts_the_first_example(tmp_path):
     """As a user has it: no settings, and the types of all that is installed."""
     pytest.importorskip("mypy")
     (code, _), *_ = steps(ROOT / "README.md")
-    (tmp_path / "first.py").write_text(code, "utf-8")
+    revealed = "".join(f"reveal_type(pacplan.{name})\n" for name in pacplan.__all__)
+    (tmp_path / "first.py").write_text(code + revealed, "utf-8")
     # What is installed is read, and its own errors are not shown.
     checked = subprocess.run(
         [sys.executable, "-m", "mypy", "--config-file=", "--follow-imports=silent", "first.py"],
@@ -95,6 +96,7 @@ def test_a_type_checker_accepts_the_first_example(tmp_path):
         text=True,
     )
     assert checked.returncode == 0, checked.stdout + checked.stderr
+    assert 'Revealed type is "Any"' not in checked.stdout  # Names that are imported late have types.
 
 
 def test_the_file_of_a_page_is_an_example():

@@ -15,7 +15,7 @@ import pacplan
 SOURCE, TESTS = Path(pacplan.__file__).parent, Path(__file__).parent
 # Lines of a room: a folder, without the folders in it that are rooms of their own.
 ROOMS = {
-    ".": 2110,
+    ".": 2030,
     "algorithms": 2420,
     "algorithms/atlas": 2020,
     "algorithms/betting": 600,
@@ -39,7 +39,7 @@ ROOMS = {
     "views": 940,
 }
 TESTS_OF = {
-    ".": 3690,
+    ".": 3650,
     "algorithms": 4900,
     "bounds": 740,
     "compiled": 850,

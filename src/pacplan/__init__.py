@@ -15,35 +15,12 @@ if TYPE_CHECKING:
     from pacplan import theory as theory
     from pacplan import views as views
     from pacplan.agent import Agent as Agent
-    from pacplan.algorithms import BRUE as BRUE
-    from pacplan.algorithms import KLOLOP as KLOLOP
-    from pacplan.algorithms import OLOP as OLOP
-    from pacplan.algorithms import OPD as OPD
-    from pacplan.algorithms import OPMDP as OPMDP
-    from pacplan.algorithms import UCT as UCT
-    from pacplan.algorithms import Atlas as Atlas
-    from pacplan.algorithms import Bracket as Bracket
-    from pacplan.algorithms import Canopy as Canopy
-    from pacplan.algorithms import MDPGapE as MDPGapE
-    from pacplan.algorithms import SmoothCruiser as SmoothCruiser
-    from pacplan.algorithms import SparseSampling as SparseSampling
-    from pacplan.algorithms import StOP as StOP
-    from pacplan.algorithms import TrailBlazer as TrailBlazer
-    from pacplan.algorithms import UGapEMCTS as UGapEMCTS
-    from pacplan.algorithms import ValueIteration as ValueIteration
-    from pacplan.algorithms import planners as planners
-    from pacplan.algorithms import register as register
+    from pacplan.algorithms import *  # noqa: F403
     from pacplan.auto import Auto as Auto
     from pacplan.auto import plan as plan
     from pacplan.auto import plan_many as plan_many
     from pacplan.compiled.streams import Stream as Stream
-    from pacplan.models import BrokenPromiseError as BrokenPromiseError
-    from pacplan.models import Model as Model
-    from pacplan.models import Outcomes as Outcomes
-    from pacplan.models import Simulator as Simulator
-    from pacplan.models import TabularMDP as TabularMDP
-    from pacplan.models import from_gymnasium as from_gymnasium
-    from pacplan.models import recorded as recorded
+    from pacplan.models import *  # noqa: F403
     from pacplan.result import Plan as Plan
 
 # The public names by the module that defines them; and modules, found as if they had been imported.
@@ -58,8 +35,8 @@ _NAMES = {
 }
 _HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}
 _PUBLIC = ["bounds", "envs", "exact", "theory", "views"]
-_MODULES = ["algorithms", "comparison", "engine", "experiments", "extending", "models", "testing"]
-_MODULES += _PUBLIC
+_MODULES = [*_PUBLIC, "algorithms", "comparison", "engine", "experiments", "extending", "models"]
+_MODULES += ["testing"]
 __all__ = sorted([*_HOMES, *_PUBLIC, "__version__"])
 
 

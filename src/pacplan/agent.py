@@ -2,8 +2,8 @@
 
 import copy
 import math
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -18,16 +18,11 @@ from pacplan.models.protocol import Model, check_model
 from pacplan.result import Plan
 
 
-@dataclass(frozen=True, eq=False)
-class Decision:
-    """One decision of an agent.
+class Decision(NamedTuple):
+    """One decision of an agent: where it was made, what was chosen, and why.
 
-    Attributes:
-        state: where it was made.
-        action: what was chosen.
-        plan: the plan, without its tree.
-        delta: probability with which the plan's guarantee may fail; None for planners without one.
-        reused_samples: number of earlier calls to the model that it began with.
+    `plan` has no tree. `delta` is the probability with which its guarantee may fail; None for planners
+    without one. `reused_samples` is the number of earlier calls to the model that it began with.
     """
 
     state: Any
@@ -66,8 +61,7 @@ class Agent:
         time_limit: maximum time per decision, in seconds.
         reuse: whether to start from the tree of the last decision.
         spread: "none": every plan has the planner's delta; "union": all plans of an episode share it.
-            The m-th plan gets 6 / (pi m)^2 of it, or 1 / `steps`.
-        steps: maximum number of decisions in an episode, for `spread="union"`.
+            The m-th plan gets 6 / (pi m)^2 of it.
         seed: for all plans; None draws a fresh one. The world must have a different one.
         workers: number of parallel calls to a slow Python simulator, as for `Planner.plan`.
         executor: your own executor for these calls, as for `Planner.plan`. Its processes serve all
@@ -90,7 +84,6 @@ class Agent:
         *,
         reuse: bool = False,
         spread: Literal["none", "union"] = "none",
-        steps: int | None = None,
         seed: int | np.random.SeedSequence | None = None,
         workers: int | None = None,
         executor: Any = None,
@@ -103,17 +96,13 @@ class Agent:
         self.budget, self.time_limit = budget, time_limit
         self.reuse = checks.flag("reuse", reuse)
         self.spread = checks.choice("spread", spread, ("none", "union"))
-        self.steps = None if steps is None else checks.integer("steps", steps, least=1)
         if self.reuse:
             planner.check_reuse(model)
-        self._delta: float | None = getattr(planner, "delta", None)
-        if self.spread == "union" and self._delta is None:
+        if self.spread == "union" and getattr(planner, "delta", None) is None:
             raise ValueError(f"spread='union' shares delta among decisions, but {planner!r} has none")
-        if self.steps is not None and self.spread == "none":
-            raise ValueError("steps= needs spread='union'; remove it, or pass both")
         # A copy, so that two agents with one sequence decide alike; children that were spawned stay so.
-        own = copy.deepcopy(seed) if isinstance(seed, np.random.SeedSequence) else seed_sequence(seed)
-        self._seeds = own
+        given = copy.deepcopy(seed) if isinstance(seed, np.random.SeedSequence) else seed
+        self._seeds = seed_sequence(given)
         self.reset()
 
     def reset(self) -> None:
@@ -133,16 +122,12 @@ class Agent:
         Returns:
             The action, as the model names it. `history[-1].plan` has the evidence for it.
         """
-        if self.steps is not None and len(self.history) == self.steps:
-            raise ValueError(
-                f"the episode has used its {self.steps} decisions, which share delta; call reset() "
-                "before the next episode, or pass a larger steps="
-            )
         state = self._state(state, observation)
         kept = self._kept(state)
-        planner, delta = self.planner, self._delta
+        planner, delta = self.planner, getattr(self.planner, "delta", None)
         if delta is not None and self.spread == "union":
-            delta *= self._part(len(self.history) + 1)
+            # These parts of all plans that an episode can have sum to one.
+            delta *= 6.0 / (math.pi * (len(self.history) + 1)) ** 2
             planner = planner.with_delta(delta)
         limits = Limits(self.budget, self.time_limit)
         (seed,) = self._seeds.spawn(1)
@@ -181,10 +166,6 @@ class Agent:
         if node is None or 0 in (self._tree.nodes[node]["tried"], self._tree.nodes[node]["count"]):
             return None  # Nothing was counted there: the last search was cut off on its way.
         return self._tree.below(node)
-
-    def _part(self, number: int) -> float:
-        """The part of delta for a plan; those of all plans that an episode can have sum to one."""
-        return 6.0 / (math.pi * number) ** 2 if self.steps is None else 1.0 / self.steps
 
     def __repr__(self) -> str:
         return f"<Agent: {self.planner!r}, {len(self.history)} decisions>"

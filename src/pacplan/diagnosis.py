@@ -17,22 +17,15 @@ from pacplan.engine.values import discounted_steps, step_width
 from pacplan.models.protocol import Model
 from pacplan.views.evidence import challenger
 
-# A curve is judged by its points from this part of the calls on, and by no fewer points than that.
-_RECENT = 1.0 / 8.0
-_LEAST_POINTS = 4
+# An outlook rests on the points of a curve from this part of the calls on, and on no fewer than that.
+_RECENT, _LEAST_POINTS = 1.0 / 8.0, 4
 # A gap that falls with a lower power of the calls has come to rest.
 _FLAT = 0.1
-# Calls that have to grow by a larger factor, as a logarithm, lie too far ahead, or out of sight.
-_FAR = math.log(50.0)
-_HOPELESS = math.log(1e6)
-# Records of a tree that are looked at.
-_LOOKED_AT = 100_000
-# Nodes for every state and step from which on merging them saves calls; with fewer it may cost some.
-_RECURRENCE = 4
-# Pairs seen twice with one successor, before it is said that there may be no more.
-_PAIRS = 20
-# Asked for again, it may take a few calls more: searches depend on epsilon.
-_ENOUGH = "already guaranteed: if that is enough, take the action"
+# Calls that have to grow by a larger factor lie too far ahead, or out of sight.
+_FAR, _HOPELESS = 50.0, 1e6
+# Records of a tree that are looked at; nodes per state and step from which on merging saves calls; and
+# pairs seen twice with one successor, before it is said that there may be no more.
+_LOOKED_AT, _RECURRENCE, _PAIRS = 100_000, 4, 20
 # Pieces of advice that a person reads.
 _MOST_ADVICE = 4
 
@@ -113,12 +106,12 @@ def outlook(points: NDArray[np.float64], asked: float, apart: float = 0.0) -> tu
     if len(np.unique(points[:, 1])) == 1:
         return None, "nothing is proven yet; raise the budget"
     slope = float(np.polyfit(np.log(recent[:, 0]), np.log(recent[:, 1] + apart), 1)[0])
-    growth = math.log(gap / (asked + apart)) / -slope if slope < -_FLAT else math.inf
-    if growth > _HOPELESS:
+    log_growth = math.log(gap / (asked + apart)) / -slope if slope < -_FLAT else math.inf
+    if log_growth > math.log(_HOPELESS):
         return None, "the gap has stopped shrinking; this run is unlikely to finish"
-    needed = _rounded(now * math.exp(growth))
+    needed = _rounded(now * math.exp(log_growth))
     far = "too far ahead to trust; run it longer for a better guess"
-    hedge = far if growth > _FAR else "a rough guess"
+    hedge = far if log_growth > math.log(_FAR) else "a rough guess"
     return needed, f"at this rate about {needed:,} calls in all, {hedge}"
 
 
@@ -128,47 +121,26 @@ def _rounded(calls: float) -> int:
     return round(math.ceil(calls / unit) * unit)
 
 
-def vacuity(search: Any, snapshot: Snapshot) -> str:
-    """What a certificate that holds for every action has to say about itself; else nothing."""
-    assert snapshot.lower is not None and snapshot.upper is not None
-    target = search.target
-    worst = float(snapshot.upper.max() - snapshot.lower.min())
-    if target is None or worst > target or len(snapshot.actions) == 1:
-        return ""
-    anyway = ", because values differ by no more" if snapshot.samples == 0 else ""
-    return (
-        " At this epsilon the choice does not matter: every action is within "
-        f"{at_most(max(0.0, worst))} of optimal{anyway}."
-    )
-
-
 def diagnosis_of(
-    planner: Any,
-    model: Model,
-    search: Any,
-    snapshot: Snapshot,
-    values: NDArray[np.float64],
-    ruled_out: NDArray[np.bool_],
+    planner: Any, model: Model, search: Any, plan: Snapshot, values: NDArray[Any], ruled_out: Any
 ) -> Diagnosis | None:
-    """Why an accuracy was not reached; None if none was asked for, or if it was reached after all.
+    """Why a search with proven bounds has not reached the requested accuracy, if it has not.
 
     Args:
-        planner: who plans.
-        model: the problem.
-        search: its search, with `curve`, `target`, `tree` and `horizon`.
-        snapshot: how it stands.
-        values: estimates of the root's actions, NaN for those never seen.
+        planner: who searched.
+        model: where.
+        search: its `target`, `tree` and `curve()` are read.
+        plan: how it stands in the end.
+        values: estimates of the root's actions.
         ruled_out: which of them are not the best.
     """
-    asked = getattr(planner, "epsilon", None)
-    if not asked or snapshot.gap is None or snapshot.lower is None or snapshot.upper is None:
+    asked, goal = getattr(planner, "epsilon", None), getattr(planner, "goal", "action")
+    if not asked or plan.gap is None or plan.lower is None or plan.upper is None:
         return None
-    goal = getattr(planner, "goal", "action")
     by_action = goal == "action"
     # What the horizon cuts off may be taken from epsilon beforehand.
     taken = asked - search.target if by_action and search.target is not None else 0.0
-    half = 0.5 * float(snapshot.upper.max() - snapshot.lower.max())
-    gap = snapshot.gap if by_action else half
+    gap = plan.gap if by_action else 0.5 * float(plan.upper.max() - plan.lower.max())
     if gap + taken <= asked:
         return None
     # By how much values can differ before anything is known.
@@ -177,51 +149,45 @@ def diagnosis_of(
         known = getattr(planner, "horizon", None) is not None
         steps = discounted_steps(float(planner.gamma), search.horizon if known else None)
         span = step_width(model.reward_range, model.may_end) * steps
-    apart, causes = 0.0, list[str]()
-    if by_action:
-        apart, causes = _causes(snapshot, values, ruled_out, gap, span)
+    apart, causes = _causes(plan, values, ruled_out, gap, span) if by_action else (0.0, [])
     if taken > 0.0:
         causes.append(f"the horizon cuts off {at_most(taken)} of epsilon")
     calls, gaps, lower, upper = search.curve()
-    points = np.column_stack([calls, gaps if by_action else 0.5 * (upper.max(1) - lower.max(1))])
-    now = np.array([[float(snapshot.samples), gap]])
-    needed, words = outlook(np.concatenate([points, now]), asked - taken, apart)
+    widths = gaps if by_action else 0.5 * (upper.max(1) - lower.max(1))
+    points = np.column_stack([np.append(calls, plan.samples), np.append(widths, gap)])
+    needed, words = outlook(points, asked - taken, apart)
     if (planned := getattr(search, "needed", None)) is not None:
-        needed = _rounded(max(planned, 1.01 * snapshot.samples))
+        needed = _rounded(max(planned, 1.01 * plan.samples))
         words = f"the proof that is planned now takes about {needed:,} calls in all"
     advice = list(_advice(planner, model, search, span))[: _MOST_ADVICE - 1]
-    advice.append(Advice("epsilon", float(at_most(gap + taken)), _ENOUGH))
-    return Diagnosis(
-        asked, gap + taken, goal, snapshot.samples, tuple(causes), needed, words, tuple(advice)
-    )
+    enough = "already guaranteed: if that is enough, take the action"
+    advice.append(Advice("epsilon", float(at_most(gap + taken)), enough))
+    found = tuple(causes), needed, words, tuple(advice)
+    return Diagnosis(asked, gap + taken, goal, plan.samples, *found)
 
 
 def _causes(
-    snapshot: Snapshot,
-    values: NDArray[np.float64],
-    ruled_out: NDArray[np.bool_],
-    gap: float,
-    span: float,
+    plan: Snapshot, values: NDArray[Any], ruled_out: Any, gap: float, span: float
 ) -> tuple[float, list[str]]:
-    """What keeps the gap of an action b open: U(c) and L(b), c being its strongest rival.
-
-    It comes after by how much b seems to be better than c.
-    """
-    assert snapshot.lower is not None and snapshot.upper is not None
-    best = place(snapshot.action, snapshot.actions)
-    rival = challenger(snapshot.upper, best)
+    """By how much an action b seems better than its strongest rival c; and what keeps U(c) > L(b)."""
+    assert plan.lower is not None and plan.upper is not None
+    best = place(plan.action, plan.actions)
+    rival = challenger(plan.upper, best)
     assert rival is not None  # A gap to one's own is none, so there is nothing to explain.
     others, found = np.delete(ruled_out, best), []
     apart = max(0.0, float(np.nan_to_num(values[best] - values[rival])))
     if gap >= 0.9 * span:
         found.append(f"almost nothing is ruled out yet, because values can differ by {at_most(span)}")
     elif not np.isnan(values[[best, rival]]).any():
-        above = float(snapshot.upper[rival] - values[rival])
-        below = float(values[best] - snapshot.lower[best])
-        up, down = estimated(above), estimated(below)
-        loose = f"the upper bound of action {snapshot.actions[rival]!r} is {up} above its estimate"
-        low = f"the lower bound of action {snapshot.action!r} is {down} below its estimate"
-        found += [loose] * (above >= 0.5 * below) + [low] * (below >= 0.5 * above)
+        above = float(plan.upper[rival] - values[rival])
+        below = float(values[best] - plan.lower[best])
+        for width, least, bound, action, side in (
+            (above, 0.5 * below, "upper", plan.actions[rival], "above"),
+            (below, 0.5 * above, "lower", plan.action, "below"),
+        ):
+            if width >= least:
+                how_far = f"is {estimated(width)} {side} its estimate"
+                found.append(f"the {bound} bound of action {action!r} {how_far}")
         if apart < 0.25 * gap:
             found.append(f"their estimates differ by only {estimated(apart)}")
     found.append(f"{(~others).sum()} of {len(others)} other actions may still be the best")
@@ -231,10 +197,10 @@ def _causes(
 def _advice(planner: Any, model: Model, search: Any, span: float) -> Iterator[Advice]:
     """What to try, the most promising first."""
     offered, horizon = signature(type(planner)).parameters, search.horizon
-    declared = {name: getattr(planner, name, None) for name in ("transitions", "rewards")}
+    given = {name: getattr(planner, name, None) for name in offered}
     # A planner without delta takes nothing to be random as it is.
-    learns = hasattr(planner, "delta") and not model.known
-    if model.known and hasattr(planner, "delta"):
+    learns = "delta" in given and not model.known
+    if model.known and "delta" in given:
         yield Advice("planner", "value-iteration", "it solves the model's table without sampling")
     nodes = search.tree.nodes[:_LOOKED_AT]
     nodes = nodes[nodes["actions"] > 0]
@@ -243,16 +209,16 @@ def _advice(planner: Any, model: Model, search: Any, span: float) -> Iterator[Ad
         recur = f"states recur: {states:,} distinct ones in {len(nodes):,} nodes"
         if planner.name == "bracket" and model.stationary and learns:
             yield Advice("planner", "atlas", recur)
-        elif getattr(planner, "merge", None) == "tree":
+        elif given.get("merge") == "tree":
             yield Advice("merge", "depth", recur)
-    fixed = declared["transitions"] == "deterministic" or model.successors == 1
-    if learns and declared["transitions"] == "unknown" and not fixed:
+    fixed = given.get("transitions") == "deterministic" or model.successors == 1
+    if learns and given.get("transitions") == "unknown" and not fixed:
         pairs = search.tree.pairs[:_LOOKED_AT]
         outcomes = pairs["child"][(pairs["n"] > 1) & (pairs["child"] != NONE)]
         if len(outcomes) >= _PAIRS and (search.tree.nodes["sibling"][outcomes] == NONE).all():
             why = f"if true: {len(outcomes):,} pairs showed no second successor"
             yield Advice("transitions", "deterministic", why)
-    if learns and declared["rewards"] == "unknown" and not model.random_rewards:
+    if learns and given.get("rewards") == "unknown" and not model.random_rewards:
         why = (
             "if a state and action always pay the same; if you can, return the expected reward of a "
             "step instead of a drawn one"
@@ -261,9 +227,9 @@ def _advice(planner: Any, model: Model, search: Any, span: float) -> Iterator[Ad
             yield Advice("planner", "opd", f"{why}; then say rewards='deterministic'")
         else:
             yield Advice("rewards", "deterministic", why)
-    known = (getattr(planner, name, None) for name in ("value_range", "value_bounds"))
-    if "value_bounds" in offered and not any(known) and span > 10.0 * planner.epsilon:
+    told = given.get("value_range") or given.get("value_bounds")
+    if "value_bounds" in given and not told and span > 10.0 * planner.epsilon:
         why = f"if you know that values differ by less than {at_most(span)}"
-        yield Advice("value_range" if "value_range" in offered else "value_bounds", None, why)
-    if "horizon" in offered and "horizon" not in planner.settings and planner.horizon is not None:
+        yield Advice("value_range" if "value_range" in given else "value_bounds", None, why)
+    if given.get("horizon") is not None and "horizon" not in planner.settings:
         yield Advice("horizon", None, f"fewer than {horizon} steps, if later ones matter little")

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan.core.words import at_least, at_most, exactly
-from pacplan.diagnosis import diagnosis_of, vacuity
+from pacplan.diagnosis import diagnosis_of
 from pacplan.engine.driver import Snapshot
 from pacplan.engine.query import Query
 from pacplan.engine.search import KernelSearch
@@ -157,9 +157,7 @@ def bounded_plan(
     search.close_tree()
     gaps, ruled_out = search.verdicts(snapshot.lower, snapshot.upper)
     diagnosis = None
-    if stopped_by == "certified":
-        guarantee += vacuity(search, snapshot)
-    elif proven:
+    if stopped_by != "certified" and proven:
         diagnosis = diagnosis_of(planner, query.model, search, snapshot, values, ruled_out)
     if diagnosis is not None:
         asked = f"Not certified: you asked for epsilon = {exactly(diagnosis.asked)}, but "
