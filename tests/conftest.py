@@ -15,6 +15,7 @@ import pytest
 import pacplan
 from pacplan.compiled import tiered
 from pacplan.compiled.cache import compilations
+from pacplan.engine.interrupts import ctrl_c
 
 # The kernels of Bracket take longest to compile. One process does so while the others are busy with
 # what has no need of them.
@@ -71,8 +72,8 @@ def cold(monkeypatch):
 
 @pytest.fixture(autouse=True)
 def interruptible():
-    """An interrupted command ignores Ctrl-C until its process ends, which is not the tests' process."""
-    before = signal.getsignal(signal.SIGINT)
+    """What a test does with Ctrl-C does not last: commands ignore it, plans remember it."""
+    before, ctrl_c.absorbed = signal.getsignal(signal.SIGINT), False
     yield
     signal.signal(signal.SIGINT, before)
 

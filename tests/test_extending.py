@@ -30,12 +30,9 @@ def select(search, at, h, ties):
 
 class Greedy(pacplan.UCT):
     name = "greedy"
-    pairs_a_step = 1
 
     def start(self, query, session):
-        return extending.MeanSearch(
-            Search, query, session, gamma=0.7, horizon=20, pairs_a_step=self.pairs_a_step
-        )
+        return extending.MeanSearch(Search, query, session, gamma=0.7, horizon=20)
 
 
 # Every step leads to a new state, so that every step adds pairs.
@@ -43,7 +40,7 @@ def new_state(state, action, rng):
     return rng.integers(2**40).item(), 0.5, False
 
 
-ENDLESS = pacplan.Simulator(new_state, actions=3, successors=None)
+ENDLESS = pacplan.Simulator(new_state, actions=9, successors=None)
 
 
 @pytest.fixture(autouse=True)
@@ -52,8 +49,8 @@ def interpreted(monkeypatch):
     monkeypatch.setattr("pacplan.engine.search.ready", lambda *_, **__: False)
 
 
-def test_more_pairs_than_were_said_are_refused():
-    with pytest.raises(RuntimeError, match=r"Greedy adds more .* pairs_a_step="):
+def test_more_pairs_than_there_is_room_for_are_refused():
+    with pytest.raises(RuntimeError, match=r"Greedy adds more .* one pair and one node per step"):
         Greedy(gamma=0.7).plan(ENDLESS, 0, seed=0, budget=50_000)
 
 

@@ -12,8 +12,8 @@ from pacplan.algorithms.common.running import Task
 from pacplan.core import checks
 from pacplan.core.keys import place
 from pacplan.engine.driver import Limits
+from pacplan.engine.query import seed_sequence
 from pacplan.engine.search_tree import SearchTree
-from pacplan.engine.seeds import seed_sequence
 from pacplan.models.protocol import Model, check_model
 from pacplan.result import Plan
 

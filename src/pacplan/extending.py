@@ -25,8 +25,6 @@ from pacplan.compiled.jit import inlined as inlined
 from pacplan.compiled.jit import kernel as kernel
 from pacplan.engine.calls import BROKEN as BROKEN
 from pacplan.engine.calls import CHUNK_DONE as CHUNK_DONE
-from pacplan.engine.calls import STEP as STEP
-from pacplan.engine.calls import STEP_FIELDS as STEP_FIELDS
 from pacplan.engine.calls import call_model as call_model
 from pacplan.engine.calls import count_actions as count_actions
 from pacplan.engine.calls import follow as follow

@@ -13,7 +13,7 @@ import numpy as np
 
 from pacplan.compiled.streams import streams
 from pacplan.engine.caller import Caller
-from pacplan.engine.promises import REWARD_VARIES
+from pacplan.engine.calls import REWARD_VARIES
 from pacplan.models.protocol import Model
 
 # Calls of each of the first actions of the state, random episodes, and their steps.

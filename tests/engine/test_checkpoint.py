@@ -21,13 +21,6 @@ GAPE = pacplan.MDPGapE(epsilon=0.5, delta=0.1, gamma=0.7, thresholds="paper")
 PLANNER = in_chunks(copy(GAPE), 5)
 
 
-@pytest.fixture(autouse=True)
-def _fresh_ctrl_c():
-    ctrl_c.absorbed = False
-    yield
-    ctrl_c.absorbed = False
-
-
 def evidence(plan):
     """A plan without its times, but with its whole tree and curve."""
     record = plan.to_dict()

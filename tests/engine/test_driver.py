@@ -11,7 +11,6 @@ import pytest
 import pacplan
 from conftest import in_chunks
 from every_planner import answer
-from pacplan.engine.interrupts import ctrl_c
 
 MODEL = pacplan.envs.garnet(states=50, seed=1, noise="bernoulli")
 PLANNER = pacplan.MDPGapE(epsilon=1.0, delta=0.1, gamma=0.7, thresholds="paper")
@@ -92,7 +91,6 @@ def test_callback_sees_intervals_close_in_and_can_stop():
     assert [s.episodes for s in again[: len(seen)]] == [s.episodes for s in seen]
 
 
-@pytest.mark.usefixtures("fresh_ctrl_c")
 @pytest.mark.parametrize("how", ["signal in a step", "exception in a step", "signal", "exception"])
 def test_interrupt_returns_the_plan_so_far(how):
     handler = signal.getsignal(signal.SIGINT)
@@ -139,15 +137,6 @@ def pressing(times):
     return pacplan.Simulator(step, actions=2, successors=1)
 
 
-@pytest.fixture
-def fresh_ctrl_c():
-    """As if no plan had been interrupted before, and after."""
-    ctrl_c.absorbed = False
-    yield
-    ctrl_c.absorbed = False
-
-
-@pytest.mark.usefixtures("fresh_ctrl_c")
 def test_a_loop_of_plans_is_left_by_pressing_twice():
     model = pressing({5, 8})
     assert ANYTIME.plan(model, 0, budget=12).interrupted
@@ -159,7 +148,6 @@ def test_a_loop_of_plans_is_left_by_pressing_twice():
     assert interrupted == [True, False, True, False, True, False]
 
 
-@pytest.mark.usefixtures("fresh_ctrl_c")
 def test_a_second_interrupt_raises():
     def step(state, action, rng):
         signal.raise_signal(signal.SIGINT)

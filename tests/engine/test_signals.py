@@ -7,8 +7,6 @@ import sys
 
 import pytest
 
-import pacplan
-
 pytestmark = pytest.mark.processes
 
 SCRIPT = """
@@ -62,28 +60,3 @@ def test_alarms_that_raise_leave_the_interpreter_alive(rings):
         [sys.executable, "-c", script], capture_output=True, text=True, env=os.environ
     )
     assert done.stdout == f"lived through {rings}\n", done.stderr[-2000:]
-
-
-class AlarmError(Exception):
-    pass
-
-
-@pytest.mark.parametrize("when", ["installed", "put back"])
-def test_an_alarm_while_ctrl_c_is_handed_over_changes_nothing(monkeypatch, when):
-    """A handler may raise before `signal.signal` does anything, or just after it has."""
-    before, install = signal.getsignal(signal.SIGINT), signal.signal
-    rung = []
-
-    def rings(number, handler):
-        first = (handler is not before) if when == "installed" else (handler is before)
-        if number == signal.SIGINT and first and not rung:
-            rung.append(number)
-            if when == "installed":
-                install(number, handler)
-            raise AlarmError
-        return install(number, handler)
-
-    monkeypatch.setattr(signal, "signal", rings)
-    with pytest.raises(AlarmError):
-        pacplan.UCT(gamma=0.5).plan(pacplan.envs.garnet(states=5, seed=0), 0, seed=0, budget=100)
-    assert rung and signal.getsignal(signal.SIGINT) is before

@@ -65,21 +65,10 @@ class MeanSearch(EstimateSearch):
     """A search whose estimates are the means of its pairs; see `KernelSearch`."""
 
     def __init__(
-        self,
-        kind: Any,
-        query: Query,
-        session: Session,
-        *,
-        gamma: float,
-        horizon: int,
-        nodes: int = 0,
-        pairs_a_step: int = 1,
-        **arrays: Any,
+        self, kind: Any, query: Query, session: Session, *, gamma: float, horizon: int, **arrays: Any
     ) -> None:
-        sizes: dict[str, Any] = {"horizon": horizon, "nodes": nodes, "pairs_a_step": pairs_a_step}
-        super().__init__(
-            query, session, PAIR, BARE_NODE, kind=kind, arrays=arrays, gamma=gamma, **sizes
-        )
+        settings: Any = {"kind": kind, "arrays": arrays, "gamma": gamma, "horizon": horizon}
+        super().__init__(query, session, PAIR, BARE_NODE, **settings)
 
     @property
     def values(self) -> NDArray[np.float64]:

@@ -285,16 +285,9 @@ class _SequenceSearch(EstimateSearch):
             "kl": planner.kl,
         }
         super().__init__(
-            query,
-            session,
-            PAIR,
-            NODE,
-            kind=Search,
-            arrays=settings,
-            gamma=gamma,
-            horizon=horizon,
-            open_loop=True,
+            query, session, PAIR, NODE, kind=Search, arrays=settings, gamma=gamma, horizon=horizon
         )
+        self.tree.open_loop = True
 
     def _played(self) -> dict[int, NDArray[np.int64]]:
         """By first action that was played, the most played sequence: its pairs, one per step."""

@@ -88,12 +88,8 @@ class UCT(Planner):
         check_anytime(self, query, limits, horizon_for(self.horizon, self.gamma, limits.budget))
 
     def start(self, query: Query, session: Session) -> MeanSearch:
-        horizon, random = horizon_for(self.horizon, self.gamma, query.budget), self.rollout == "random"
+        horizon = horizon_for(self.horizon, self.gamma, query.budget)
         low, high = query.model.reward_range
         scales = self.exploration * (high - low) * np.cumsum(powers(self.gamma, horizon))[::-1]
-        # Of the calls within a tree, about every other one makes a node.
-        nodes = (query.budget or 0) // (horizon if random else 2)
-        arrays: dict[str, Any] = {"scales": scales, "rollout": random}
-        return MeanSearch(
-            UCTArrays, query, session, gamma=self.gamma, horizon=horizon, nodes=nodes, **arrays
-        )
+        arrays: dict[str, Any] = {"scales": scales, "rollout": self.rollout == "random"}
+        return MeanSearch(UCTArrays, query, session, gamma=self.gamma, horizon=horizon, **arrays)

@@ -16,9 +16,15 @@ from pacplan.compiled.jit import inlined
 from pacplan.core import checks
 from pacplan.core.words import at_least, at_most, complement, exactly
 from pacplan.engine import episodes
-from pacplan.engine.calls import CHUNK_DONE, break_promise, count_actions
+from pacplan.engine.calls import (
+    CHUNK_DONE,
+    ENDLESS_GAME,
+    MOVE_PAYS,
+    TOO_MANY_SUCCESSORS,
+    break_promise,
+    count_actions,
+)
 from pacplan.engine.driver import Limits
-from pacplan.engine.promises import ENDLESS_GAME, MOVE_PAYS, TOO_MANY_SUCCESSORS
 from pacplan.engine.query import Query
 from pacplan.engine.root_rules import argmax_at_random, best_and_challenger, gap_of, wider
 from pacplan.engine.search import KernelSearch, kernel_arrays

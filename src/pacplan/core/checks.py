@@ -86,11 +86,6 @@ def interval(name: str, value: Any, what: str) -> tuple[float, float]:
     return low, high
 
 
-def reward_range(value: Any) -> tuple[float, float]:
-    """An interval (lowest reward, highest reward)."""
-    return interval("reward_range", value, "reward")
-
-
 def within_one(name: str, value: Any) -> float:
     """A number from 0 to 1."""
     number = real(name, value)

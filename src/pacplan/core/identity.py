@@ -3,7 +3,7 @@
 import dis
 import hashlib
 from collections.abc import Iterator
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 _PLAIN = frozenset({bool, int, float, complex, str, bytes, type(None)})
-_GENERATORS = (np.random.Generator, np.random.RandomState, np.random.BitGenerator)
+# Of these, only the class or the name counts.
+_OPAQUE = (type, ModuleType, np.random.Generator, np.random.RandomState, np.random.BitGenerator)
 # What lies further inside is left out.
 _DEEPEST = 50
 # Longer descriptions are replaced by a digest.
@@ -23,8 +24,7 @@ def source_digest() -> str:
     """A digest of the sources of the whole package."""
     digest, package = hashlib.sha256(), Path(__file__).parents[1]
     for path in sorted(package.rglob("*.py")):
-        digest.update(path.relative_to(package).as_posix().encode())
-        digest.update(path.read_bytes())
+        digest.update(path.relative_to(package).as_posix().encode() + path.read_bytes())
     return digest.hexdigest()
 
 
@@ -74,7 +74,7 @@ class _Writer:
 
     def _parts(self, value: Any) -> list[Any]:
         """What a value consists of."""
-        if isinstance(value, (type, ModuleType, *_GENERATORS)):
+        if isinstance(value, _OPAQUE):
             return []
         if isinstance(value, np.ndarray) and not value.dtype.hasobject:
             return [str(value.dtype), value.shape, hashlib.sha256(value.tobytes()).hexdigest()]
@@ -82,14 +82,10 @@ class _Writer:
             return self._of_function(value)
         if isinstance(value, MethodType):
             return [value.__func__, value.__self__]
-        if isinstance(value, partial):
-            return [value.func, value.args, value.keywords]
         if hasattr(value, "py_func"):  # A jitted function keeps the Python one it was made of.
             return [value.py_func]
         if type(value) in (tuple, list):
             return list(value)
-        if type(value) is dict:
-            return list(value.items())
         if type(value) in (set, frozenset):
             return sorted(map(self.described, value))
         # Others by what would be pickled, which has no addresses; callable ones by their code, too.
@@ -101,35 +97,31 @@ class _Writer:
             return parts
         if isinstance(saved, str):
             return [*parts, saved]
-        make, *rest = saved
-        held = (list(part) if isinstance(part, Iterator) else part for part in rest)
-        return [*parts, _name(make), *held]
+        held = (list(part) if isinstance(part, Iterator) else part for part in saved[1:])
+        return [*parts, _name(saved[0]), *held]
 
     def _of_function(self, function: FunctionType) -> list[Any]:
         """The code of a function, and what it refers to."""
         if self.home is None and not function.__module__.startswith("pacplan."):
             self.home = function.__module__
         parts: list[Any] = [function.__defaults__, function.__kwdefaults__]
-        read: list[str] = []
+        read: dict[str, None] = {}
         assigned: set[str] = set()
         for code in _codes(function.__code__):
             constants = [held for held in code.co_consts if not isinstance(held, CodeType)]
             parts += [code.co_code, code.co_names, code.co_varnames, constants]
-            for step in dis.get_instructions(code):
-                if step.opname in ("STORE_GLOBAL", "STORE_DEREF"):
-                    assigned.add(step.argval)
-                elif step.opname == "LOAD_GLOBAL":
-                    read.append(step.argval)
+            steps = [(step.opname, step.argval) for step in dis.get_instructions(code)]
+            assigned |= {name for kind, name in steps if kind in ("STORE_GLOBAL", "STORE_DEREF")}
+            read |= {name: None for kind, name in steps if kind == "LOAD_GLOBAL"}
         for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
             if name not in assigned and cell != CellType():
                 parts.append((name, cell.cell_contents))
-        if function.__module__ == self.home:
-            for name in dict.fromkeys(read):
-                if name in function.__globals__ and name not in assigned:
-                    held = function.__globals__[name]
-                    # A function of another module goes by its name.
-                    foreign = isinstance(held, FunctionType) and held.__module__ != self.home
-                    parts.append((name, _name(held) if foreign else held))
+        for name in read if function.__module__ == self.home else ():
+            if name in function.__globals__ and name not in assigned:
+                held = function.__globals__[name]
+                # A function of another module goes by its name.
+                foreign = isinstance(held, FunctionType) and held.__module__ != self.home
+                parts.append((name, _name(held) if foreign else held))
         return parts
 
 

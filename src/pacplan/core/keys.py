@@ -70,14 +70,17 @@ def told_apart(thing: Hashable) -> Hashable:
     return (float, found, thing) if -1.0 in found else thing
 
 
+def _key_or_itself(thing: Any) -> Hashable:
+    """The key of a thing; of one that has none, what only it is equal to."""
+    try:
+        return key_of(thing)
+    except TypeError:
+        return object, id(thing)
+
+
 def same(one: Any, other: Any) -> bool:
     """Whether two things hold the same. Things that have no key are the same only as themselves."""
-    if one is other:
-        return True
-    try:
-        return key_of(one) == key_of(other)
-    except TypeError:
-        return False
+    return one is other or _key_or_itself(one) == _key_or_itself(other)
 
 
 def place(thing: Any, among: Sequence[Any]) -> int:
@@ -91,10 +94,4 @@ def place(thing: Any, among: Sequence[Any]) -> int:
 
 def all_distinct(things: Sequence[Any]) -> bool:
     """Whether no two things hold the same."""
-    keys = set()
-    for thing in things:
-        try:
-            keys.add(key_of(thing))
-        except TypeError:
-            keys.add(("object", id(thing)))
-    return len(keys) == len(things)
+    return len(set(map(_key_or_itself, things))) == len(things)

@@ -8,8 +8,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Any
 
 _NEAREST = Context(prec=4)
-_UP = Context(prec=4, rounding=ROUND_CEILING)
-_DOWN = Context(prec=4, rounding=ROUND_FLOOR)
+_UP, _DOWN = Context(prec=4, rounding=ROUND_CEILING), Context(prec=4, rounding=ROUND_FLOOR)
 # From here on, and not before, a number needs powers of ten to be read.
 _LARGE = 1e7
 # More digits of a probability are of no use, and our own context does not depend on the user's.

@@ -9,8 +9,16 @@ import numpy as np
 from pacplan.compiled.interpreted import interpreted
 from pacplan.compiled.streams import streams
 from pacplan.core import checks
-from pacplan.engine.calls import ABORTED, CHUNK_DONE, REPORT, call_model, count_actions
-from pacplan.engine.promises import TOO_MANY_SUCCESSORS, broken_promise, problem_of
+from pacplan.engine.calls import (
+    ABORTED,
+    CHUNK_DONE,
+    REPORT,
+    TOO_MANY_SUCCESSORS,
+    broken_promise,
+    call_model,
+    count_actions,
+    problem_of,
+)
 from pacplan.models.protocol import BrokenPromiseError, Model
 
 

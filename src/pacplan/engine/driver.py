@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,16 +108,14 @@ class Limits:
         return self.on_interrupt == "raise"
 
 
-class Ending(NamedTuple):
-    """How a search ended."""
+def drive(
+    search: "KernelSearch", limits: Limits, began: float, display: Display
+) -> tuple[str, float, bool]:
+    """Run a search to its end. `began` is the reading of `time.perf_counter` that time counts from.
 
-    reason: str  # "rule", "budget", "deadline", "memory", "callback" or "interrupt"
-    seconds: float
-    interrupted: bool  # whether Ctrl-C was pressed while it ran, whatever ended it
-
-
-def drive(search: "KernelSearch", limits: Limits, began: float, display: Display) -> Ending:
-    """Run a search to its end. `began` is the reading of `time.perf_counter` that time counts from."""
+    Returns what ended it ("rule", "budget", "deadline", "memory", "callback" or "interrupt"), its
+    seconds, and whether Ctrl-C was pressed meanwhile.
+    """
     outer = None if limits.raises else ctrl_c.enclosing
     before = time.perf_counter()
     reason = _reason(search, search.prepare(), limits.raises)
@@ -126,7 +124,7 @@ def drive(search: "KernelSearch", limits: Limits, began: float, display: Display
         # This makes the root, without which there would be no bounds.
         _reason(search, search.advance(0, 0), True)
         ctrl_c.absorbed = True
-        return Ending("interrupt", 0.0, True)
+        return "interrupt", 0.0, True
     deadline = None if limits.time_limit is None else start + limits.time_limit
     if limits.keeper is not None:
         start -= limits.keeper.start(search)
@@ -139,7 +137,7 @@ def drive(search: "KernelSearch", limits: Limits, began: float, display: Display
     if reason == "deadline":
         search.halt()  # Skips what is left to do, such as a last sweep.
     ctrl_c.absorbed = reason == "interrupt" or interrupt.requested
-    return Ending(reason, time.perf_counter() - start, ctrl_c.absorbed)
+    return reason, time.perf_counter() - start, ctrl_c.absorbed
 
 
 def _play(
@@ -186,7 +184,13 @@ def _play(
             if show is not None:
                 show(snapshot)
             if asked and callback is not None:
-                reason = reason or _answer(callback, snapshot, limits.raises or interrupt.forced)
+                try:
+                    stop = callback(snapshot)
+                    reason = reason or ("callback" if stop else "")
+                except KeyboardInterrupt:
+                    if limits.raises or interrupt.forced:
+                        raise
+                    reason = reason or "interrupt"
                 due = played + max(1, int(played * _CALLBACK_SPACING))
         if not reason and interrupt.requested:
             reason = "interrupt"
@@ -197,16 +201,6 @@ def _play(
             saved = time.perf_counter()
         if reason:
             return reason
-
-
-def _answer(callback: Callback, snapshot: Snapshot, raises: bool) -> str:
-    """What the callback says, as a reason to end the search, or ""."""
-    try:
-        return "callback" if callback(snapshot) else ""
-    except KeyboardInterrupt:
-        if raises:
-            raise
-        return "interrupt"
 
 
 _REASONS = {CHUNK_DONE: "", RULE: "rule", SPENT: "budget", FULL: "memory"}

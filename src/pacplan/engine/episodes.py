@@ -39,7 +39,7 @@ from pacplan.engine.calls import (
     follow,
     halted,
 )
-from pacplan.engine.tree import NONE, TreeArrays, add_node, expect_outcomes, expect_pairs
+from pacplan.engine.tree import BLOCK, NONE, TreeArrays, add_node, expect_outcomes, expect_pairs
 
 # The fields of a search that belong to the engine, and their types; the planner's own come after them.
 FIELDS = [
@@ -147,7 +147,7 @@ def _room_for_an_episode(search: Any) -> bool:
     tree, problem = search.tree, search.problem[0]
     return bool(
         tree.used[0] + problem.horizon <= tree.nodes.size
-        and tree.used[1] + problem.horizon * problem.pairs_a_step <= tree.pairs.size
+        and tree.used[1] + problem.horizon * BLOCK <= tree.pairs.size
         and has_room(search)
     )
 

@@ -16,13 +16,7 @@ from types import FrameType
 
 @dataclass
 class Interrupt:
-    """Whether Ctrl-C was pressed.
-
-    Attributes:
-        requested: whether it was.
-        forced: whether it was again, after the first.
-        callbacks: what to call when it is.
-    """
+    """Whether Ctrl-C was pressed; `forced`: once more after that. `callbacks` are called each time."""
 
     requested: bool = False
     forced: bool = False
@@ -87,8 +81,4 @@ def interrupts(raises: bool, stop: Callable[[], None] = lambda: None) -> Iterato
         if callable(before):
             ctrl_c.enclosing = outer
             ctrl_c.absorbed |= interrupt.requested and not interrupt.forced
-            try:
-                signal.signal(signal.SIGINT, before)
-            except BaseException:  # Another signal's handler has raised before this one was put back.
-                signal.signal(signal.SIGINT, before)
-                raise
+            signal.signal(signal.SIGINT, before)

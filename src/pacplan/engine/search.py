@@ -9,11 +9,20 @@ from numpy.typing import NDArray
 
 from pacplan.compiled.interpreted import interpreted
 from pacplan.compiled.tiered import ready
-from pacplan.engine.calls import ABORTED, FULL, NO_ROOM, REPORT, SPENT, STEP
+from pacplan.engine.calls import (
+    ABORTED,
+    FULL,
+    NO_ACTIONS,
+    NO_ROOM,
+    REPORT,
+    SPENT,
+    STEP,
+    broken_promise,
+    problem_of,
+)
 from pacplan.engine.driver import Snapshot
 from pacplan.engine.episodes import FIELDS, play
 from pacplan.engine.memory import MemoryBudget
-from pacplan.engine.promises import NO_ACTIONS, broken_promise, problem_of
 from pacplan.engine.query import Query
 from pacplan.engine.search_tree import Reader, SearchTree, read_nothing
 from pacplan.engine.tree import BLOCK, FIRST_ROOM, MOST_COUNTED, MOST_RECORDS, NODE, TreeArrays
@@ -24,8 +33,6 @@ _NOT_KEPT = frozenset({"problem", "path"})
 # Episodes at the first point of the curve; each further one comes after half as many episodes again. At
 # the last one, more were played than are ever counted.
 _FIRST_MARK, _MOST_POINTS = 32, 48
-# Nodes, at most, that there is room for at first; more would take long to clear if it ends early.
-_MOST_EXPECTED = 1 << 15
 
 
 def kernel_arrays(declared: type) -> Any:
@@ -52,15 +59,11 @@ class KernelSearch:
         session: the model, ready.
         pair: the type of the tree's pairs.
         node: the type of its nodes.
-        step: the type of the records of an episode's steps.
         kind: the class of named tuples that the kernel works on.
         arrays: the planner's own arrays in it, by the names of its fields; also named tuples of arrays.
         gamma: discount.
         horizon: most steps of an episode.
         deterministic: whether the user declared that every pair has one successor.
-        pairs_a_step: most pairs that one step adds to the tree, all to one node.
-        nodes: about how many the tree will have, if that is known, to return to Python less often.
-        open_loop: whether the tree is one of action sequences.
         run: the kernel, `run(state, model, root, most_episodes, most_calls, rng, ties) -> status`.
 
     Attributes:
@@ -82,40 +85,31 @@ class KernelSearch:
         session: Session,
         pair: np.dtype[Any],
         node: np.dtype[Any] = NODE,
-        step: np.dtype[Any] = STEP,
         *,
         kind: Any = None,
         arrays: Mapping[str, Any] | None = None,
         gamma: float,
         horizon: int,
         deterministic: bool = False,
-        pairs_a_step: int = 1,
-        nodes: int = 0,
-        open_loop: bool = False,
         run: Callable[..., int] = play,
     ) -> None:
         model, actions = query.model, len(query.actions)
         self.session, self.actions, self.horizon = session, query.actions, horizon
         self.memory = MemoryBudget(query.memory_limit)
         self.deadline: float | None = None
-        room = FIRST_ROOM if self.memory.limit else max(FIRST_ROOM, min(nodes, _MOST_EXPECTED))
-        records = TreeArrays(np.zeros(room, node), np.zeros(room, pair), np.zeros(2, np.int64))
-        self.tree = SearchTree(records, gamma, horizon, session.states, session.labels, open_loop)
+        records = np.zeros(FIRST_ROOM, node), np.zeros(FIRST_ROOM, pair), np.zeros(2, np.int64)
+        self.tree = SearchTree(TreeArrays(*records), gamma, horizon, session.states, session.labels)
         # If B is not known, any number that is never exceeded will do.
         self.successors = 1 if deterministic else model.successors or MOST_COUNTED
-        # Other records may be kept free beside the last pair that a step adds.
-        pairs_a_step += max(0, min(BLOCK, (model.max_actions or BLOCK + 1) - 1) - 1)
-        self.problem = problem_of(model, successors=self.successors, horizon=horizon)
-        self.problem["gamma"], self.problem["pairs_a_step"] = gamma, pairs_a_step
-        self.calls, self.path = np.zeros(actions, np.int64), np.zeros(horizon, step)
+        self.problem = problem_of(model, successors=self.successors, horizon=horizon, gamma=gamma)
+        self.calls, self.path = np.zeros(actions, np.int64), np.zeros(horizon, STEP)
         self.reports = np.zeros(1, REPORT)
         self.report: Any = self.reports[0]
         # Rows: calls, the gap, and bounds of the root's actions.
         self.points, self.mark = np.zeros((_MOST_POINTS, 2 + 2 * actions)), _FIRST_MARK
         self.arrays: dict[str, Any] = dict(arrays or {})
         self._kind, self._run, self._compiled = kind, run, False
-        self._deterministic, self._pairs_a_step = deterministic, pairs_a_step
-        self._rng, self._ties = query.rng, query.ties
+        self._deterministic, self._rng, self._ties = deterministic, query.rng, query.ties
         self.root_state = session.encode(query.state)
         if query.tree is not None:
             self.tree.adopt(query.tree, session.encode)
@@ -136,7 +130,7 @@ class KernelSearch:
 
     def reserve(self) -> int:
         """Make room for some more episodes; returns how many."""
-        pairs = self.horizon * self._pairs_a_step
+        pairs = self.horizon * BLOCK  # Others may be kept free beside the one that a step adds.
         episodes = max(1, FIRST_ROOM // pairs, len(self.tree.pairs) // (4 * pairs))
         self.grow_tree(episodes * self.horizon, episodes * pairs)
         self.make_room(episodes)

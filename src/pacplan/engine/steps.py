@@ -1,8 +1,4 @@
-"""The step loop: one for the planners that do not play episodes from the root.
-
-They expand leaves. The search is a named tuple of arrays here too, of which the engine needs `problem`,
-`calls` and `report` (see `pacplan.engine.episodes`), and the planner registers methods for the class of
-its tuple.
+"""The step loop: one for the planners that expand leaves instead of playing episodes from the root.
 
 Work and calls are kept apart: `compute` goes on until it needs a call, and only `call` makes one. By
 then the arrays hold what `compute` found, and `call` changes nothing before it has the outcome. So a
@@ -35,10 +31,9 @@ def compute(search: Any, model: Any, ties: Any) -> int:
 
 @generic
 def call(search: Any, model: Any, most: int, rng: Any) -> int:
-    """Make the call that is needed and take in its outcome, or the calls of an expansion.
+    """Make the call that is needed, or at most `most` calls of an expansion, and take in outcomes.
 
-    That is an episode. It makes at most `most` calls, of at least 1; returns CHUNK_DONE if it
-    is whole, or SPENT, NO_ROOM, ABORTED or BROKEN.
+    That is an episode; returns CHUNK_DONE if it is whole, or SPENT, NO_ROOM, ABORTED or BROKEN.
     """
     return SPENT
 

@@ -86,7 +86,7 @@ def from_gymnasium(
         raise TypeError(f"{type(env).__name__} is a vector of environments; pass one of them")
     if key is not None and key != "observation" and not callable(key):
         raise TypeError(f"key must be a function of the observation or 'observation', got {key!r}")
-    promised = None if reward_range is None else checks.reward_range(reward_range)
+    promised = None if reward_range is None else checks.interval("reward_range", reward_range, "reward")
     found = published(env) if table and not time_limit and actions is None else None
     if found is not None:
         if check:

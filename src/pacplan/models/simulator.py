@@ -74,7 +74,7 @@ class Simulator(Model):
         if successors is not None:
             successors = checks.integer("successors", successors, least=1, most=checks.LARGEST)
         self.successors = successors
-        self.reward_range = checks.reward_range(reward_range)
+        self.reward_range = checks.interval("reward_range", reward_range, "reward")
         self.stationary = checks.flag("stationary", stationary)
         self.may_end = checks.flag("may_end", may_end)
         self.two_player = checks.flag("two_player", two_player)

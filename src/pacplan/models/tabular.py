@@ -50,7 +50,7 @@ class TabularMDP(Table):
     ) -> None:
         self.two_player = checks.flag("two_player", two_player)
         self.noise = checks.choice("noise", noise, ("none", "bernoulli"))
-        self.reward_range = low, high = checks.reward_range(reward_range)
+        self.reward_range = low, high = checks.interval("reward_range", reward_range, "reward")
         p = _array("transitions", transitions, "iuf", "of real numbers")
         # Single numbers are rounded more.
         tolerance = 1e-6 if np.asarray(transitions).dtype.itemsize < 8 else 1e-8

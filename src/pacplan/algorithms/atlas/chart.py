@@ -19,13 +19,13 @@ from pacplan.engine.calls import (
     ABORTED,
     CHUNK_DONE,
     NO_ROOM,
+    OUTSIDE,
     SPENT,
     break_promise,
     call_model,
     count_actions,
 )
 from pacplan.engine.merge_table import MergeTable, has_room, merge
-from pacplan.engine.promises import OUTSIDE
 
 # Columns of functions: that of the end, and that of state n is n + 1.
 END = 0

@@ -32,9 +32,8 @@ from pacplan.bounds.product import log_stake
 from pacplan.compiled.jit import inlined
 from pacplan.core import checks
 from pacplan.engine import episodes
-from pacplan.engine.calls import CHUNK_DONE, break_promise
+from pacplan.engine.calls import BAD_ANSWER, CHUNK_DONE, REWARD_VARIES, break_promise
 from pacplan.engine.driver import Limits
-from pacplan.engine.promises import BAD_ANSWER, REWARD_VARIES
 from pacplan.engine.query import Query
 from pacplan.engine.root_rules import argmax_at_random, largest, least_gap
 from pacplan.engine.tree import NONE, add_node, untried_action

@@ -8,8 +8,7 @@ import numpy as np
 from pacplan.algorithms.bracket.pool import ENDED, find_place, refresh_state
 from pacplan.algorithms.bracket.upper_bound import best_outcome
 from pacplan.compiled.jit import called, inlined
-from pacplan.engine.calls import CHUNK_DONE, break_promise, follow
-from pacplan.engine.promises import BAD_ANSWER
+from pacplan.engine.calls import BAD_ANSWER, CHUNK_DONE, break_promise, follow
 from pacplan.engine.tree import NONE, add_pair
 from pacplan.models import handles
 

@@ -25,8 +25,7 @@ from pacplan.algorithms.canopy.upper_bound import bet_forced_tree, bet_tree
 from pacplan.algorithms.common.confidence import ranges_assumed
 from pacplan.compiled.jit import inlined
 from pacplan.engine import steps
-from pacplan.engine.calls import CHUNK_DONE, NO_ROOM, RULE, break_promise
-from pacplan.engine.promises import BAD_ANSWER
+from pacplan.engine.calls import BAD_ANSWER, CHUNK_DONE, NO_ROOM, RULE, break_promise
 from pacplan.engine.query import Query
 from pacplan.engine.tree import NONE, add_node, add_pair
 from pacplan.models.knowledge import Bounds, Function

@@ -19,8 +19,14 @@ from pacplan.algorithms.canopy.records import DRAW, EXPAND
 from pacplan.algorithms.canopy.shape import blended, state_value
 from pacplan.compiled.jit import inlined, kernel
 from pacplan.compiled.streams import draw_seed
-from pacplan.engine.calls import CHUNK_DONE, NO_ROOM, break_promise, count_actions, draw_counted
-from pacplan.engine.promises import BAD_ANSWER
+from pacplan.engine.calls import (
+    BAD_ANSWER,
+    CHUNK_DONE,
+    NO_ROOM,
+    break_promise,
+    count_actions,
+    draw_counted,
+)
 from pacplan.engine.tree import NONE
 from pacplan.models import handles
 

@@ -24,8 +24,7 @@ from pacplan.algorithms.canopy.records import (
 from pacplan.algorithms.canopy.shape import blended, freeze, freeze_wide, reshape
 from pacplan.compiled.jit import inlined
 from pacplan.compiled.streams import draw_seed
-from pacplan.engine.calls import CHUNK_DONE, NO_ROOM, break_promise, count_actions
-from pacplan.engine.promises import BAD_ANSWER
+from pacplan.engine.calls import BAD_ANSWER, CHUNK_DONE, NO_ROOM, break_promise, count_actions
 from pacplan.engine.root_rules import argmax_at_random, least_gap
 from pacplan.engine.tree import NONE
 from pacplan.models import handles

@@ -20,8 +20,7 @@ from pacplan.core import checks
 from pacplan.core.identity import described
 from pacplan.engine.checkpoint import Checkpoint, check_place
 from pacplan.engine.driver import Callback, Limits, drive
-from pacplan.engine.query import Query
-from pacplan.engine.seeds import seed_sequence
+from pacplan.engine.query import Query, seed_sequence
 from pacplan.engine.tree import NoRoomError
 from pacplan.models.protocol import Model, check_model
 from pacplan.models.simulator import Simulator
@@ -261,13 +260,12 @@ class Planner:
             display = live_display(search.target, limits.budget) if task.progress else nullcontext()
             driven: Any = search if parallel is None else SpeculativeSearch(search, parallel)
             try:
-                ending = drive(driven, limits, began, display)
-                plan = self.finish(query, search, ending.reason, ending.seconds)
+                stopped_by, seconds, interrupted = drive(driven, limits, began, display)
+                plan = self.finish(query, search, stopped_by, seconds)
             except NoRoomError:
                 raise RuntimeError(
-                    f"{type(self).__name__} adds more to the tree in an episode than it said: give its "
-                    "search pairs_a_step=, the most pairs that one step adds, and add at most one node "
-                    "per step"
+                    f"{type(self).__name__} adds more to the tree in an episode than there is room "
+                    "for: add at most one pair and one node per step"
                 ) from None
             session.verify()
         made_again = parallel is not None and parallel.made_again
@@ -278,7 +276,7 @@ class Planner:
                 *model.assumptions,
                 *([_FROM_RNG_ALONE] if made_again else []),
             ),
-            interrupted=ending.interrupted,
+            interrupted=interrupted,
             origin=origin_of(self, task),
             gamma=getattr(self, "gamma", None),
             epsilon=getattr(self, "epsilon", None),

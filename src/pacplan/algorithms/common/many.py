@@ -16,7 +16,7 @@ import numpy as np
 from pacplan.core import checks
 from pacplan.core.notes import lost, shown
 from pacplan.engine.interrupts import Interrupt, ctrl_c, interrupts
-from pacplan.engine.seeds import Seed, seed_sequence
+from pacplan.engine.query import Seed, seed_sequence
 from pacplan.parallel.batches import in_order
 from pacplan.parallel.pools import (
     InProcess,

@@ -20,8 +20,16 @@ from pacplan.compiled.jit import kernel
 from pacplan.compiled.reference import refer
 from pacplan.core import checks
 from pacplan.core.words import at_most, complement, exactly
-from pacplan.engine.calls import ABORTED, CHUNK_DONE, FULL, RULE, SPENT, count_actions, draw_counted
-from pacplan.engine.promises import TOO_MANY_SUCCESSORS
+from pacplan.engine.calls import (
+    ABORTED,
+    CHUNK_DONE,
+    FULL,
+    RULE,
+    SPENT,
+    TOO_MANY_SUCCESSORS,
+    count_actions,
+    draw_counted,
+)
 from pacplan.engine.query import Query
 from pacplan.engine.search import kernel_arrays
 from pacplan.engine.tree import LINKS

@@ -14,8 +14,7 @@ from pacplan.algorithms.mdp_gape.graph import Graph, canonical, graph_has_room, 
 from pacplan.algorithms.mdp_gape.sweep import decide, satisfied, sweep_graph
 from pacplan.compiled.jit import inlined
 from pacplan.engine import episodes
-from pacplan.engine.calls import CHUNK_DONE, break_promise, follow
-from pacplan.engine.promises import BAD_ANSWER, REWARD_VARIES
+from pacplan.engine.calls import BAD_ANSWER, CHUNK_DONE, REWARD_VARIES, break_promise, follow
 from pacplan.engine.search import kernel_arrays
 from pacplan.engine.tree import NONE, add_node, add_pair, set_bounds, untried_action
 from pacplan.models import handles

@@ -8,8 +8,7 @@ may have been given one that is closer than what its actions show.
 from typing import Any
 
 from pacplan.compiled.jit import inlined
-from pacplan.engine.calls import CHUNK_DONE, break_promise
-from pacplan.engine.promises import FALSE_BOUND
+from pacplan.engine.calls import CHUNK_DONE, FALSE_BOUND, break_promise
 from pacplan.engine.tree import NONE
 
 

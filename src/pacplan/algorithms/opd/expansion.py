@@ -9,16 +9,19 @@ from pacplan.algorithms.opd.bounds import bound_pair, next_node, pair_of, reach,
 from pacplan.compiled.jit import inlined
 from pacplan.engine import steps
 from pacplan.engine.calls import (
+    BAD_ANSWER,
     CHUNK_DONE,
+    FALSE_BOUND,
     NO_ROOM,
+    REWARD_VARIES,
     RULE,
     SPENT,
+    TOO_MANY_SUCCESSORS,
     break_promise,
     count_actions,
     draw_counted,
 )
 from pacplan.engine.merge_table import MergeTable, find, has_room, merge
-from pacplan.engine.promises import BAD_ANSWER, FALSE_BOUND, REWARD_VARIES, TOO_MANY_SUCCESSORS
 from pacplan.engine.root_rules import largest, least_gap
 from pacplan.engine.search import kernel_arrays
 from pacplan.engine.tree import LINKS, NODE_FIELDS, NONE, add_node, add_pair, link_child
