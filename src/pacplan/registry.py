@@ -125,7 +125,6 @@ def problem_maker(
     """
     module, separator, attribute = name.partition(":")
     if module == "gym" and separator:
-        gymnasium.check_name(attribute)
         found: Any = partial(gymnasium.make, attribute)
     elif separator:
         found = named(name)

@@ -21,7 +21,6 @@ from pacplan.models import rddl
 from pacplan.models.layers import (
     ATOMIC,
     UncopiedError,
-    all_layers,
     generators_in,
     layers_of,
     relinked,
@@ -77,36 +76,30 @@ class _Part:
 class EnvCopy:
     """A copy of an environment. `divide` must be called before anything is saved.
 
-    Args:
-        env: the environment, with its wrappers.
-        time_limit: whether `TimeLimit` wrappers are a part of the problem.
-
     Attributes:
         layers: the copies of its wrappers from the outside in, and of itself.
         names: of the attributes that change, a tuple for each layer.
     """
 
-    def __init__(self, env: Any, *, time_limit: bool) -> None:
-        self._rddl, self._time_limit = rddl.recognised(env.unwrapped), time_limit
+    def __init__(self, env: Any) -> None:
+        self._rddl = rddl.recognised(env.unwrapped)
         self._own: dict[type, Any] = {}  # generators
         self._parts: list[_Part] = []
         self._generators: Iterable[Any] = ()
         self._stream: Any = None
         if self._rddl:
-            self.layers = twin_of(env, copied=True, time_limit=time_limit)
+            self.layers = twin_of(env, copied=True)
             self._plain = Pickles(self.layers, self._own)
         else:
-            self._copy(env)
+            self._copy(layers_of(env))
         _ = getattr(self.layers[-1], "np_random", None)  # Made on first use.
         self._find_generators()
 
-    def _copy(self, env: Any) -> None:
-        """Copy the layers."""
-        live = layers_of(env, time_limit=self._time_limit)
+    def _copy(self, live: list[Any]) -> None:
         # Made without a constructor: many environments define a copy as a fresh start.
         self.layers = [object.__new__(type(layer)) for layer in live]
         self._plain = Pickles(self.layers, self._own)
-        also = self._counterparts(env)
+        also = self._counterparts(live)
         attributes = [without_windows(vars(layer)) for layer in live]
         for layer, held in zip(live, attributes, strict=True):
             for name, value in held.items():
@@ -118,15 +111,10 @@ class EnvCopy:
             self.layers[-1].render_mode = None
         relinked(self.layers)
 
-    def _counterparts(self, env: Any) -> dict[int, int]:
-        """For every layer of `env`, including skipped ones, the number of our layer in its place."""
-        ours = dict(zip(map(id, layers_of(env, time_limit=self._time_limit)), self.layers, strict=True))
-        found, following = {}, self.layers[-1]
-        for layer in reversed(all_layers(env)):
-            # A skipped wrapper stands for what it wraps.
-            following = ours.get(id(layer), following)
-            found[id(layer)] = self._plain.numbers[id(following)]
-        return found
+    def _counterparts(self, live: list[Any]) -> dict[int, int]:
+        """The numbers of our layers, by the addresses of those in their place."""
+        pairs = zip(live, self.layers, strict=True)
+        return {id(theirs): self._plain.numbers[id(ours)] for theirs, ours in pairs}
 
     def _content(self, layer: Any, name: str, value: Any, also: dict[int, int] | None = None) -> bytes:
         """What an attribute holds."""
@@ -140,11 +128,7 @@ class EnvCopy:
             ) from error
 
     def divide(self, moments: Iterable[int]) -> None:
-        """Tell what changes from what does not.
-
-        Args:
-            moments: plays the environment, and stops after some numbers of steps since a reset.
-        """
+        """Tell what changes at moments of play, so many steps after a reset, from what does not."""
         copied = self.layers[:-1] if self._rddl else self.layers
         changing: set[tuple[int, str]] = set()
         first: dict[tuple[int, str], bytes] = {}
@@ -195,8 +179,8 @@ class EnvCopy:
 
     def take(self, env: Any) -> None:
         """Bring the copy to the state that an environment of the same kind is in."""
-        live, also = layers_of(env, time_limit=self._time_limit), self._counterparts(env)
-        theirs: dict[int, int] = {}
+        live = layers_of(env)
+        also, theirs = self._counterparts(live), dict[int, int]()
         saved: list[Any] = []
         for part, layer in zip(self._parts, live, strict=False):
             now = without_windows(vars(layer))
@@ -230,7 +214,7 @@ class EnvCopy:
 
     def _find_generators(self) -> None:
         """Look for the generators that are in use, after something else than `put`."""
-        self._generators = list(generators_in(map(vars, self.layers)))
+        self._generators = generators_in(map(vars, self.layers))
 
     def forget_stream(self) -> None:
         """Let the next draw depend on its generator alone, not on draws before."""

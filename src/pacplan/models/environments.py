@@ -36,16 +36,8 @@ def observation_key(observation: Any) -> Hashable:
 class GymnasiumSimulator(Simulator):
     """An environment that is brought back to earlier states, made by `from_gymnasium`.
 
-    It holds a detached environment, a copy or another of the same kind, and draws from any state of it.
-
-    Args:
-        env: the environment, with its wrappers.
-        held: the detached environment, which is brought back: `EnvCopy` or `EnvReplay`.
-        actions: the actions, or a function of the unwrapped environment that returns those it takes.
-        key: makes something hashable of an observation, which then identifies the state; None: what is
-            saved does.
-        time_limit: whether `TimeLimit` wrappers are a part of the problem.
-        promises: `max_actions`, `successors` and `reward_range`, as for `Simulator`.
+    It holds a detached environment, an `EnvCopy` or an `EnvReplay`, and draws from any state of it. A
+    key of the observation identifies the state; without one, what is saved does.
     """
 
     def __init__(
@@ -55,13 +47,10 @@ class GymnasiumSimulator(Simulator):
         *,
         actions: Actions,
         key: Callable[[Any], Hashable] | None,
-        time_limit: bool,
         **promises: Any,
     ) -> None:
-        self._env, self._held, self._choices = env, held, actions
-        self._key, self._time_limit = key, time_limit
+        self._env, self._held, self._choices, self._key = env, held, actions, key
         self.base, self.replayed = held.layers[-1], not isinstance(held, EnvCopy)
-        self._counters = [one for one in held.layers if type(one).__name__ == layers.TIME_LIMIT]
         if isinstance(held, EnvCopy):
             held.divide(self._moments())
         offered: Any = self._offered_in
@@ -93,18 +82,14 @@ class GymnasiumSimulator(Simulator):
     def _taken(self, observation: Any) -> EnvState:
         """The state that the environment is in, after a reset or a step that showed something."""
         saved = self._held.saved()
-        key = saved if self._key is None else self._keyed(self._key(observation))
-        return EnvState(key, saved, self._held.names)
-
-    def _keyed(self, key: Any) -> Hashable:
-        """The user's key, and the time if that is limited."""
+        key = saved if self._key is None else self._key(observation)
         try:
             hash(key)
         except TypeError:
             raise BrokenPromiseError(
                 f"key= must return something hashable, such as a tuple or a number, got {key!r}"
             ) from None
-        return (key, *(one._elapsed_steps for one in self._counters)) if self._counters else key
+        return EnvState(key, saved, self._held.names)
 
     def initial_state(self) -> EnvState:
         """The state that the environment is in now."""
@@ -118,7 +103,7 @@ class GymnasiumSimulator(Simulator):
             observation: what it showed last, for a model with a `key`. Without it, the state of such a
                 model is taken for one that was never seen.
         """
-        layers.check_same_kind(env, self._held.layers[0], time_limit=self._time_limit)
+        layers.check_same_kind(env, self._held.layers[0])
         if any(vars(layer).get("_has_reset") is False for layer in layers.all_layers(env)):
             raise ValueError("the environment has no state yet; call env.reset() before planning")
         # By way of our own, so that it looks just like a state that a step has led to.
@@ -199,10 +184,7 @@ class GymnasiumSimulator(Simulator):
     ) -> Iterator[tuple[Any, Any, Any, bool]]:
         """A reset and some steps in one go: (action, observation, reward, ended) of each.
 
-        Args:
-            start: for the reset.
-            steps: where in the list of actions the next one stands, from 0 to 1, and a generator for
-                its step.
+        A step comes with a number from 0 to 1, where its action stands in the list of them.
         """
         yield None, copy.deepcopy(self._held.reset(start)), 0.0, False
         for luck, rng in steps:

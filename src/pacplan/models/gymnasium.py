@@ -1,7 +1,6 @@
 """Environments of Gymnasium as models: exact tables if they publish one, else simulators."""
 
 import importlib
-import re
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Literal
 
@@ -34,7 +33,6 @@ def from_gymnasium(
     reward_range: tuple[float, float] | None = None,
     actions: Sequence[Any] | Callable[[Any], Sequence[Any]] | None = None,
     key: Callable[[Any], Hashable] | Literal["observation"] | None = None,
-    time_limit: bool = False,
     table: bool = True,
     check: bool = True,
 ) -> "GymnasiumTable | GymnasiumSimulator":
@@ -59,7 +57,7 @@ def from_gymnasium(
     by `truncated` if the environment itself says so.
 
     Args:
-        env: the environment. Wrappers apply, except those that only check, record or draw.
+        env: the environment. Wrappers apply, except those that only check, record, draw or limit time.
         successors: B, the largest number of next states of a state and action; 1 for deterministic
             environments such as CartPole and MountainCar. None: unknown; `model.check().successors`
             counts those seen in some draws.
@@ -72,7 +70,6 @@ def from_gymnasium(
             `plan.action` is what `env.step` takes.
         key: a function of the observation whose result identifies states: hashable, and equal only
             for states with the same future. "observation": its content. By default all that is saved.
-        time_limit: whether the limit of a `TimeLimit` wrapper is a part of the problem.
         table: False: do not use the table that the environment publishes.
         check: check that states are brought back in full, by a few hundred draws.
 
@@ -87,7 +84,7 @@ def from_gymnasium(
     if key is not None and key != "observation" and not callable(key):
         raise TypeError(f"key must be a function of the observation or 'observation', got {key!r}")
     promised = None if reward_range is None else checks.interval("reward_range", reward_range, "reward")
-    found = published(env) if table and not time_limit and actions is None else None
+    found = published(env) if table and actions is None else None
     if found is not None:
         if check:
             check_table(env, found)
@@ -100,10 +97,9 @@ def from_gymnasium(
         kind = recording.EnvReplay
     model = GymnasiumSimulator(
         env,
-        kind(env, time_limit=checks.flag("time_limit", time_limit)),
+        kind(env),
         actions=offered,
         key=observation_key if key == "observation" else key,
-        time_limit=time_limit,
         max_actions=most,
         successors=successors,
         reward_range=promised or (0.0, 1.0),
@@ -120,11 +116,11 @@ def from_gymnasium(
             raise BrokenPromiseError(
                 "\n- ".join([f"{_name(env)} does not do what the model promises:", *report.problems])
             )
-    model.assumptions = _assumptions(env, model, key, time_limit)
+    model.assumptions = _assumptions(env, model, key)
     return model
 
 
-def _assumptions(env: Any, made: GymnasiumSimulator, key: Any, time_limit: bool) -> tuple[str, ...]:
+def _assumptions(env: Any, made: GymnasiumSimulator, key: Any) -> tuple[str, ...]:
     """What everything said about the model depends on, in words."""
     stated = ["the saved state of the environment is all that its future depends on"]
     if made.replayed:
@@ -137,7 +133,7 @@ def _assumptions(env: Any, made: GymnasiumSimulator, key: Any, time_limit: bool)
     else:
         what = "observation" if key == "observation" else "key"
         stated.append(f"states with the same {what} have the same future")
-    return (*stated, *(() if time_limit else unlimited(env)))
+    return (*stated, *unlimited(env))
 
 
 def make(name: str, seed: int | None = 0, **settings: Any) -> GymnasiumTable | GymnasiumSimulator:
@@ -162,16 +158,6 @@ def make(name: str, seed: int | None = 0, **settings: Any) -> GymnasiumTable | G
         env = recorded(env)
         env.reset(seed=seed)
         return from_gymnasium(env, **own)
-
-
-def check_name(name: str) -> None:
-    """Raise unless there can be an environment of this name. None is made, so some pass unresolved."""
-    gymnasium = _library(name)
-    if ":" not in name and re.search(r"-v\d+$", name):
-        try:
-            gymnasium.spec(name)
-        except gymnasium.error.Error as error:
-            raise ValueError(f"cannot make {name!r}: {error}") from error
 
 
 def _library(name: str) -> Any:

@@ -11,8 +11,8 @@ import numpy as np
 
 from pacplan.models.pickles import GENERATORS
 
-RECORDER = "ActionRecorder"
-# Wrappers that check, record or draw, and change nothing that a planner would see.
+RECORDER, TIME_LIMIT = "ActionRecorder", "TimeLimit"
+# Wrappers that check, record, draw or count steps, and change nothing that a planner would see.
 TRANSPARENT = frozenset(
     {
         "HumanRendering",
@@ -22,9 +22,9 @@ TRANSPARENT = frozenset(
         "RecordVideo",
         "RenderCollection",
         RECORDER,
+        TIME_LIMIT,
     }
 )
-TIME_LIMIT = "TimeLimit"
 # What has no parts that could change.
 ATOMIC: frozenset[Any] = frozenset(
     {type(None), bool, int, float, complex, str, bytes, type, FunctionType, BuiltinFunctionType}
@@ -40,13 +40,6 @@ class UncopiedError(ValueError):
     """An environment cannot be copied, or no other like it be made."""
 
 
-def layers_of(env: Any, *, time_limit: bool) -> list[Any]:
-    """The environment's wrappers from the outside in, then itself, without the transparent ones."""
-    skipped = TRANSPARENT if time_limit else TRANSPARENT | {TIME_LIMIT}
-    chain = all_layers(env)
-    return [layer for layer in chain[:-1] if type(layer).__name__ not in skipped] + chain[-1:]
-
-
 def all_layers(env: Any) -> list[Any]:
     """The environment's wrappers from the outside in, then itself."""
     base = getattr(env, "unwrapped", env)
@@ -56,9 +49,15 @@ def all_layers(env: Any) -> list[Any]:
     return chain
 
 
-def check_same_kind(env: Any, other: Any, *, time_limit: bool) -> None:
+def layers_of(env: Any) -> list[Any]:
+    """All layers but the transparent wrappers."""
+    *wrappers, base = all_layers(env)
+    return [layer for layer in wrappers if type(layer).__name__ not in TRANSPARENT] + [base]
+
+
+def check_same_kind(env: Any, other: Any) -> None:
     """Raise unless two environments have the same layers."""
-    here, there = (layers_of(one, time_limit=time_limit) for one in (env, other))
+    here, there = layers_of(env), layers_of(other)
     if list(map(type, here)) != list(map(type, there)):
         raise ValueError(
             f"the model is one of {names_of(there)}, but this environment is {names_of(here)}"
@@ -70,13 +69,10 @@ def names_of(layers: list[Any]) -> str:
     return "<".join(type(layer).__name__ for layer in layers)
 
 
-def twin_of(env: Any, *, copied: bool, time_limit: bool) -> list[Any]:
+def twin_of(env: Any, *, copied: bool) -> list[Any]:
     """The layers of a second environment like this one, in any state.
 
-    Args:
-        env: the environment.
-        copied: whether a copy will do; else one is made by its registered name if it has one.
-        time_limit: whether `TimeLimit` wrappers count as layers.
+    It is a copy if that will do, or if the environment has no registered name to make another by.
     """
     spec: Any = getattr(env, "spec", None)
     twin: Any = None
@@ -94,8 +90,8 @@ def twin_of(env: Any, *, copied: bool, time_limit: bool) -> list[Any]:
         import gymnasium
 
         twin = gymnasium.make(spec, render_mode=None)
-        check_same_kind(twin, env, time_limit=time_limit)
-    return relinked(layers_of(twin, time_limit=time_limit))
+        check_same_kind(twin, env)
+    return relinked(layers_of(twin))
 
 
 def relinked(layers: list[Any]) -> list[Any]:
@@ -116,9 +112,9 @@ def without_windows(attributes: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def generators_in(things: Iterable[Any]) -> Iterable[Any]:
+def generators_in(things: Iterable[Any]) -> list[Any]:
     """The random generators that some things refer to, directly or not."""
-    found: dict[int, Any] = {}
+    found: list[Any] = []
     seen: set[int] = set()
     ahead = list(things)
     while ahead and len(seen) < _OBJECTS_TO_WALK:
@@ -127,10 +123,10 @@ def generators_in(things: Iterable[Any]) -> Iterable[Any]:
             continue
         seen.add(id(thing))
         if isinstance(thing, GENERATORS):
-            found[id(thing)] = thing
+            found.append(thing)
         else:
             ahead.extend(gc.get_referents(thing))
-    return found.values()
+    return found
 
 
 def seed(generator: Any, number: int) -> None:

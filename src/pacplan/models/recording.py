@@ -60,7 +60,7 @@ class Past:
         return f"reset(seed={reset[0]}), then {later}"
 
 
-class ActionRecorder(gymnasium.Wrapper, gymnasium.utils.RecordConstructorArgs):
+class ActionRecorder(gymnasium.Wrapper):
     """Records the seed of the last reset, and the actions since with what they led to.
 
     A reset without a seed gets one, drawn from the last seed that was given.
@@ -70,8 +70,7 @@ class ActionRecorder(gymnasium.Wrapper, gymnasium.utils.RecordConstructorArgs):
     """
 
     def __init__(self, env: Any) -> None:
-        gymnasium.utils.RecordConstructorArgs.__init__(self)
-        gymnasium.Wrapper.__init__(self, env)
+        super().__init__(env)
         self.past: Past | None = None
         self._seeds = np.random.default_rng()
         self._generators: list[Any] = []
@@ -85,7 +84,7 @@ class ActionRecorder(gymnasium.Wrapper, gymnasium.utils.RecordConstructorArgs):
         self.past, own = None, copy.deepcopy(options)
         observation, info = self.env.reset(seed=seed, options=options)
         self.past = Past(None, (seed, own), None, (observation, 0.0))
-        self._generators = list(layers.generators_in(map(vars, layers.all_layers(self.env))))
+        self._generators = layers.generators_in(map(vars, layers.all_layers(self.env)))
         return observation, info
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
@@ -144,8 +143,8 @@ class EnvReplay:
 
     names = ()
 
-    def __init__(self, env: Any, *, time_limit: bool) -> None:
-        self.layers = layers.twin_of(env, copied=False, time_limit=time_limit)
+    def __init__(self, env: ActionRecorder) -> None:
+        self.layers = layers.twin_of(env.env, copied=False)
         self._top = ActionRecorder(self.layers[0])
         self.put = self._top.go_to
 
