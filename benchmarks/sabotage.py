@@ -136,7 +136,7 @@ SABOTAGES: dict[Callable[[float], AbstractContextManager[None]], tuple[str, tupl
 def checks_of_a_run() -> int:
     """How many promises a whole run judges."""
     return sum(
-        len(promise.checks)
+        len(promise.shares)
         for family in FAMILIES.values()
         for entry in PLANNERS.values()
         if entry.suits(family) and (promise := entry.promise(family)).judged

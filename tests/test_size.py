@@ -34,7 +34,7 @@ ROOMS = {
     "experiments": 1250,
     "models": 3390,
     "parallel": 980,
-    "testing": 2120,
+    "testing": 2000,
     "theory": 1060,
     "views": 940,
 }

@@ -199,7 +199,7 @@ def test_the_whole_is_run_in_small():
     assert {cell.planner for cell in report.cells} == set(PLANNERS)
     assert {cell.family for cell in report.cells} == set(FAMILIES)
     for cell in report.cells:
-        promised = PLANNERS[cell.planner].promise(FAMILIES[cell.family]).checks
+        promised = PLANNERS[cell.planner].promise(FAMILIES[cell.family]).shares
         missing = set(promised) - {verdict.check for verdict in cell.verdicts}
         # Where epsilon is 0 no planner comes to the end of its own rule.
         assert missing <= ({"value"} if cell.family in ("lucky", "unlucky") else set())

@@ -19,8 +19,6 @@ above: an upper bound lies below it; value: the state's value is further off tha
 
 # Rounding of sums of a few rewards, relative to the values.
 _ROUNDING = 1e-9
-# The hopeful adversary stops at the first gap smaller than this part of the first one.
-_HOPE = 0.6
 
 
 @dataclass(frozen=True)
@@ -47,14 +45,11 @@ class Promise:
     temperature: float | None = None
     judged: bool = True
 
-    def share(self, check: str) -> Any:
-        """The part of delta for a check."""
-        return getattr(self, check)
-
     @property
-    def checks(self) -> list[str]:
-        """The checks about which something is promised."""
-        return [check for check in CHECKS if self.share(check) is not None]
+    def shares(self) -> dict[str, float]:
+        """The part of delta for each check about which something is promised."""
+        given = {check: getattr(self, check) for check in CHECKS}
+        return {check: share for check, share in given.items() if share is not None}
 
 
 def examine(promise: Promise, case: Case, claim: Plan | Snapshot) -> dict[str, bool]:
@@ -63,11 +58,13 @@ def examine(promise: Promise, case: Case, claim: Plan | Snapshot) -> dict[str, b
     Returns:
         For every check about which something was claimed, whether it fails.
     """
-    values = _values(promise, case)
-    slack = _rounding(values)
-    found = {}
-    if promise.wrong is not None and (claim.gap is not None or _finished(claim)):
-        found["wrong"] = _is_wrong(promise, case, claim)
+    values = case.endless if promise.endless else case.values
+    assert values is not None, "the case has no answer for an infinite horizon"
+    slack, found = _rounding(values), {}
+    # Whether the planner ended the search by its own rule, and so claims epsilon.
+    finished = isinstance(claim, Plan) and claim.stopped_by in ("certified", "rule")
+    if promise.wrong is not None and (claim.gap is not None or finished):
+        found["wrong"] = _is_wrong(promise, case, claim, finished)
     if promise.below is not None and claim.lower is not None:
         found["below"] = bool((claim.lower > values + slack).any())
     if promise.above is not None and claim.upper is not None:
@@ -75,85 +72,38 @@ def examine(promise: Promise, case: Case, claim: Plan | Snapshot) -> dict[str, b
         # The promise is about any optimal action chosen beforehand, such as the first.
         best = int(values.argmax())
         found["above"] = bool(missed[best] if promise.upper == "best" else missed.any())
-    if promise.value is not None and isinstance(claim, Plan) and _finished(claim):
-        off = abs(claim.value - _optimal_value(promise, case, values))
-        found["value"] = not off <= case.epsilon + slack
+    if promise.value is not None and isinstance(claim, Plan) and finished:
+        best_value = float(values.max())
+        if promise.temperature is not None:
+            best_value = _softened(case, promise.temperature)
+        found["value"] = not abs(claim.value - best_value) <= case.epsilon + slack
     return found
 
 
-def _values(promise: Promise, case: Case) -> NDArray[np.float64]:
-    if not promise.endless:
-        return case.values
-    assert case.endless is not None, "the case has no answer for an infinite horizon"
-    return case.endless
-
-
-def _optimal_value(promise: Promise, case: Case, values: NDArray[np.float64]) -> float:
-    if promise.temperature is None:
-        return float(values.max())
-    assert case.table is not None, "the case has no table"
-    soft = exact.entropy_regularised(case.table, gamma=case.gamma, temperature=promise.temperature)
-    rows = soft[case.state] / promise.temperature
-    return float(promise.temperature * np.logaddexp.reduce(rows))
-
-
-def _finished(claim: Plan | Snapshot) -> bool:
-    """Whether the planner ended the search by its own rule, and so claims epsilon."""
-    return isinstance(claim, Plan) and claim.stopped_by in ("certified", "rule")
-
-
-def _is_wrong(promise: Promise, case: Case, claim: Plan | Snapshot) -> bool:
+def _is_wrong(promise: Promise, case: Case, claim: Plan | Snapshot, finished: bool) -> bool:
     """Whether the action loses more than was claimed, over the horizon or without one."""
-    index = place(claim.action, claim.actions)
-    reached = _finished(claim) and case.settings.get("goal", "action") == "action"
     gap = np.inf if claim.gap is None else max(claim.gap, 0.0)
-    if promise.endless:
-        return _loses(_values(promise, case), index, min(gap, case.epsilon) if reached else gap)
-    infinite = case.settings.get("target") == "infinite"
-    wrong = _loses(case.values, index, min(gap, case.epsilon) if reached and not infinite else gap)
+    reached = finished and case.settings.get("goal", "action") == "action"
+    infinite = promise.endless or case.settings.get("target") == "infinite"
+    losses = []
+    if not promise.endless:
+        losses.append((case.values, min(gap, case.epsilon) if reached and not infinite else gap))
     if case.endless is not None:
-        ever = gap + case.tail
-        wrong |= _loses(case.endless, index, min(ever, case.epsilon) if reached and infinite else ever)
-    return wrong
+        ever = gap if promise.endless else gap + case.tail
+        losses.append((case.endless, min(ever, case.epsilon) if reached and infinite else ever))
+    index = place(claim.action, claim.actions)
+    return any(values.max() - values[index] > allowed + _rounding(values) for values, allowed in losses)
 
 
-def _loses(values: NDArray[np.float64], index: int, allowed: float) -> bool:
-    return bool(values.max() - values[index] > allowed + _rounding(values))
+def _softened(case: Case, temperature: float) -> float:
+    """The value of the state, with a bonus for entropy."""
+    assert case.table is not None, "the case has no table"
+    soft = exact.entropy_regularised(case.table, gamma=case.gamma, temperature=temperature)
+    return float(temperature * np.logaddexp.reduce(soft[case.state] / temperature))
 
 
 def _rounding(values: NDArray[np.float64]) -> float:
     return _ROUNDING * (1.0 + float(np.abs(values).max()))
-
-
-class Watcher:
-    """A callback that stops a search at the worst moment its adversary can find.
-
-    Attributes:
-        seen: for every check that something was claimed about, whether it ever failed.
-    """
-
-    def __init__(self, promise: Promise, case: Case) -> None:
-        self.seen: dict[str, bool] = {}
-        self._promise, self._case = promise, case
-        self._first: float | None = None
-
-    def look(self, claim: Plan | Snapshot) -> bool:
-        """Examine a claim, and say whether anything fails."""
-        now = examine(self._promise, self._case, claim)
-        for check, fails in now.items():
-            self.seen[check] = self.seen.get(check, False) or fails
-        return any(now.values())
-
-    def __call__(self, snapshot: Snapshot) -> bool:
-        """Whether to stop now."""
-        fails = self.look(snapshot)
-        if self._case.adversary == "truth":
-            return fails
-        if snapshot.gap is None:
-            return False
-        if self._first is None:
-            self._first = snapshot.gap
-        return snapshot.gap < _HOPE * self._first
 
 
 def attempt(
@@ -167,10 +117,17 @@ def attempt(
     Raises:
         KeyboardInterrupt: Ctrl-C ended the search.
     """
-    watcher = Watcher(promise, case)
-    options = {} if case.adversary == "nobody" else {"callback": watcher}
+    seen: dict[str, bool] = {}
+
+    def fails(claim: Plan | Snapshot) -> bool:
+        now = examine(promise, case, claim)
+        for check, failed in now.items():
+            seen[check] = seen.get(check, False) or failed
+        return any(now.values())
+
+    options = {"callback": fails} if case.watched else {}
     plan = make(case).plan(case.model, case.state, seed=seed, budget=case.budget, **options)
     if plan.stopped_by == "interrupt":
         raise KeyboardInterrupt
-    watcher.look(plan)
-    return plan, watcher.seen
+    fails(plan)
+    return plan, seen

@@ -1,15 +1,13 @@
 """Requirements on any planner: a list of checks, for the planners of pacplan and your own."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from pacplan import envs
 from pacplan.algorithms import Planner
 from pacplan.core import checks
 from pacplan.models.protocol import Model
-from pacplan.testing.requirements import REQUIREMENTS
-from pacplan.testing.trial import RefusedError, Trial
+from pacplan.testing.requirements import REQUIREMENTS, RefusedError, Trial
 
 PLANNER_CHECKS = tuple(REQUIREMENTS)
 """Names of what `check_planner` checks."""
@@ -19,8 +17,7 @@ class ConformanceError(AssertionError):
     """Checks that failed, each with what is wrong and what to do."""
 
 
-@dataclass(frozen=True)
-class Conformance:
+class Conformance(NamedTuple):
     """How a planner has fared.
 
     Attributes:
@@ -30,7 +27,7 @@ class Conformance:
     """
 
     planner: str
-    passed: tuple[str, ...]
+    passed: list[str]
     skipped: dict[str, str]
 
     def __str__(self) -> str:
@@ -68,26 +65,25 @@ def check_planner(
     """
     if not isinstance(planner, Planner):
         raise TypeError(f"check_planner takes a planner with its settings, got {planner!r}")
-    for name in only:
-        checks.choice("only", name, PLANNER_CHECKS)
+    names = [checks.choice("only", name, PLANNER_CHECKS) for name in only]
     if problem is None:
         problem = envs.garnet(states=30, actions=3, seed=2, noise="bernoulli")
     state = problem.initial_state() if state is None else state
     trial = Trial(planner, problem, state, checks.integer("budget", budget, least=200))
     trial.plan()  # Raises if the planner cannot plan in this problem at all.
-    passed, skipped, failed = [], {}, {}
-    for name in only:
+    found, failed = Conformance(repr(planner), [], {}), {}
+    for name in names:
         try:
             REQUIREMENTS[name](trial)
-            passed.append(name)
+            found.passed.append(name)
         except RefusedError as refusal:
-            skipped[name] = str(refusal)
+            found.skipped[name] = str(refusal)
         except Exception as error:
             failed[name] = error
     if failed:
-        lines = [f"{planner!r} fails {len(failed)} of {len(only)} checks"]
+        lines = [f"{planner!r} fails {len(failed)} of {len(names)} checks"]
         for name, failure in failed.items():
             kind = "" if type(failure) is AssertionError else f"{type(failure).__name__}: "
             lines.append(f"{name}: {kind}{failure}")
         raise ConformanceError("\n- ".join(lines)) from next(iter(failed.values()))
-    return Conformance(repr(planner), tuple(passed), skipped)
+    return found

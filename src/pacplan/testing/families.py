@@ -13,7 +13,7 @@ from pacplan import exact
 from pacplan.envs import game_tree
 from pacplan.models.simulator import Simulator
 from pacplan.models.tabular import TabularMDP
-from pacplan.testing.problems import Case, Family, Hidden, tabular_case
+from pacplan.testing.problems import Case, Family, Hidden, choose, tabular_case
 from pacplan.testing.recurring import RECURRING
 
 _BUDGET = 1500
@@ -21,10 +21,6 @@ _BUDGET = 1500
 _AMPLE = 50_000
 # A delta with which no failure is to be expected, so that a bound that is often wrong is noticed.
 _STRICT = 1e-3
-
-
-def _choose(rng: Generator, options: Sequence[Any]) -> Any:
-    return options[int(rng.integers(len(options)))]
 
 
 def _case(table: TabularMDP, delta: float, epsilon: float, horizon: int = 1, **others: Any) -> Case:
@@ -45,9 +41,9 @@ def _successors(rng: Generator, shape: tuple[int, ...], states: int, count: int)
 
 def _sizes(rng: Generator) -> tuple[int, int, int, int]:
     """Numbers of states, actions and successors, and a horizon, for a search of a few hundred calls."""
-    horizon = _choose(rng, (1, 2, 2, 3, 4))
-    successors = _choose(rng, (1, 2, 3, 8) if horizon < 3 else (1, 2))
-    actions = _choose(rng, (1, 2, 3, 4) if horizon < 3 else (2, 3))
+    horizon = choose(rng, (1, 2, 2, 3, 4))
+    successors = choose(rng, (1, 2, 3, 8) if horizon < 3 else (1, 2))
+    actions = choose(rng, (1, 2, 3, 4) if horizon < 3 else (2, 3))
     return max(3, successors + 1), actions, successors, horizon
 
 
@@ -55,13 +51,13 @@ def _random(
     rng: Generator, states: int, actions: int, successors: int, noise: Any = None, **others: Any
 ) -> TabularMDP:
     """Random transitions and rewards, of which some are 0 or 1."""
-    p = rng.dirichlet(np.full(successors, _choose(rng, (0.3, 1.0, 3.0))), size=(states, actions))
+    p = rng.dirichlet(np.full(successors, choose(rng, (0.3, 1.0, 3.0))), size=(states, actions))
     rewards = rng.random((states, actions))
     if rng.random() < 0.3:
         rewards = np.round(rewards)
     low, high = others.get("reward_range", (0.0, 1.0))
     to = _successors(rng, (states, actions), states, successors)
-    noise = noise or _choose(rng, ("none", "bernoulli"))
+    noise = noise or choose(rng, ("none", "bernoulli"))
     return TabularMDP(p, low + (high - low) * rewards, to, noise=noise, **others)
 
 
@@ -73,32 +69,31 @@ def _accuracy(rng: Generator, horizon: int, gamma: float = 1.0) -> float:
 def _tied(rng: Generator, delta: float) -> Case:
     epsilon = rng.uniform(0.1, 0.25)
     # A loss of epsilon is allowed; a slightly larger one is not.
-    gap = epsilon * _choose(rng, (1.0, 1.0 + 1e-6, 1.01, 1.1))
+    gap = epsilon * choose(rng, (1.0, 1.0 + 1e-6, 1.01, 1.1))
     best = rng.uniform(gap, 1.0)
-    means = [best, best - gap, *rng.uniform(0.0, best - gap, _choose(rng, (0, 1)))]
+    means = [best, best - gap, *rng.uniform(0.0, best - gap, choose(rng, (0, 1)))]
     return _case(_arms([means[i] for i in rng.permutation(len(means))]), delta, epsilon)
 
 
 def _identical(rng: Generator, delta: float) -> Case:
-    actions, horizon = _choose(rng, (2, 3, 5)), _choose(rng, (1, 2))
-    successors = _choose(rng, (1, 2))
+    actions, horizon, successors = (choose(rng, sizes) for sizes in ((2, 3, 5), (1, 2), (1, 2)))
     p = np.broadcast_to(rng.dirichlet(np.ones(successors)), (2, actions, successors))
     to = np.broadcast_to(np.arange(successors), (2, actions, successors))
     rewards = np.repeat(rng.random((2, 1)), actions, axis=1)
-    table = TabularMDP(p, rewards, to, noise=_choose(rng, ("none", "bernoulli")))
+    table = TabularMDP(p, rewards, to, noise=choose(rng, ("none", "bernoulli")))
     return _case(table, delta, _accuracy(rng, horizon), horizon)
 
 
 def _anytime(rng: Generator, delta: float) -> Case:
-    low, high = _choose(rng, ((0.01, 0.15), (0.3, 0.7), (0.85, 0.99)))
-    means = rng.uniform(low, high, _choose(rng, (2, 3, 4)))
+    low, high = choose(rng, ((0.01, 0.15), (0.3, 0.7), (0.85, 0.99)))
+    means = rng.uniform(low, high, choose(rng, (2, 3, 4)))
     return _case(_arms(means.tolist()), delta, 0.0, budget=300)
 
 
 def _misled(rng: Generator, delta: float, low: float, high: float) -> Case:
     """One action whose first reward alone can be a large deviation."""
     arm = _arms([rng.uniform(low, high)])
-    return _case(arm, delta, 0.0, budget=10, adversary="truth", settings={"goal": "value"})
+    return _case(arm, delta, 0.0, budget=10, watched=True, settings={"goal": "value"})
 
 
 def _deep(rng: Generator, delta: float) -> Case:
@@ -126,13 +121,13 @@ def _rare(rng: Generator, delta: float) -> Case:
     rewards = np.zeros((3, 2))
     rewards[1] = 1.0
     rewards[0, 1] = sure if lottery else 1.0 - sure
-    return _case(TabularMDP(p, rewards, to), delta, 0.4 * rate, 2, budget=_choose(rng, (500, 2500)))
+    return _case(TabularMDP(p, rewards, to), delta, 0.4 * rate, 2, budget=choose(rng, (500, 2500)))
 
 
 def _joint(rng: Generator, delta: float) -> Case:
     """The reward reveals the successor, and a high one is paid on the way to a bad state."""
-    horizon, successors = _choose(rng, (2, 3)), _choose(rng, (2, 3))
-    states, actions = successors + 1, _choose(rng, (2, 3))
+    horizon, successors = choose(rng, (2, 3)), choose(rng, (2, 3))
+    states, actions = successors + 1, choose(rng, (2, 3))
     worth = np.sort(rng.random(states))
     to = _successors(rng, (states, actions), states, successors)
     p = rng.dirichlet(np.ones(successors), size=to.shape[:2])
@@ -143,8 +138,8 @@ def _joint(rng: Generator, delta: float) -> Case:
 
 def _ending(rng: Generator, delta: float) -> Case:
     """If every step costs something, an end is a gain; otherwise it is a loss."""
-    horizon, gamma = _choose(rng, (1, 2, 3, 4)), _choose(rng, (1.0, 0.9))
-    low, high = _choose(rng, ((-1.0, 0.0), (-1.0, 1.0), (-2.0, -0.5), (0.5, 1.0)))
+    horizon, gamma = choose(rng, (1, 2, 3, 4)), choose(rng, (1.0, 0.9))
+    low, high = choose(rng, ((-1.0, 0.0), (-1.0, 1.0), (-2.0, -0.5), (0.5, 1.0)))
     table = _random(rng, 3, 2, 2, terminal=[2], reward_range=(low, high))
     width = max(high, 0.0) - min(low, 0.0)
     return _case(table, delta, width * _accuracy(rng, horizon, gamma), horizon, gamma=gamma)
@@ -152,53 +147,49 @@ def _ending(rng: Generator, delta: float) -> Case:
 
 def _mixed(rng: Generator, delta: float) -> Case:
     states, actions, successors, horizon = _sizes(rng)
-    gamma = _choose(rng, (1.0, 0.9, 0.5))
+    gamma = choose(rng, (1.0, 0.9, 0.5))
     available = rng.random((states, actions)) < 0.8
     available[:, 0] = True
     table = _random(rng, states, actions, successors, available=available)
     return _case(table, delta, _accuracy(rng, horizon, gamma), horizon, gamma=gamma)
 
 
-def _telling(rng: Generator, delta: float, choices: Sequence[tuple[str, str]], noise: Any) -> Case:
+def _telling(rng: Generator, delta: float, *choices: tuple[str, str], budget: int = _BUDGET) -> Case:
     """What is said of rewards and of transitions is one of the choices, and true."""
     states, actions, successors, horizon = _sizes(rng)
-    rewards, transitions = _choose(rng, choices)
-    fixed = transitions == "deterministic"
-    if transitions == "unknown":
-        horizon, successors = (
-            max(horizon, 2),
-            max(successors, 2),
-        )  # So that something is left to chance.
-    noise = "none" if rewards == "deterministic" else noise
-    table = _random(rng, states, actions, 1 if fixed else successors, noise)
+    rewards, transitions = choose(rng, choices)
+    if transitions == "unknown":  # So that something is left to chance.
+        horizon, successors = max(horizon, 2), max(successors, 2)
+    else:
+        successors = 1
+    noise = "none" if rewards == "deterministic" else "bernoulli"
+    table = _random(rng, states, actions, successors, noise)
     settings = {"rewards": rewards, "transitions": transitions}
-    return _case(table, delta, _accuracy(rng, horizon), horizon, settings=settings)
+    return _case(table, delta, _accuracy(rng, horizon), horizon, settings=settings, budget=budget)
 
 
 def _declared(rng: Generator, delta: float) -> Case:
-    choices = (("deterministic", "unknown"), ("unknown", "deterministic"))
-    return _telling(rng, delta, choices, "bernoulli")
+    return _telling(rng, delta, ("deterministic", "unknown"), ("unknown", "deterministic"))
 
 
 def _told(rng: Generator, delta: float) -> Case:
-    case = _telling(rng, delta, [("deterministic", "deterministic")], None)
-    return replace(case, budget=400)
+    return _telling(rng, delta, ("deterministic", "deterministic"), budget=400)
 
 
 def _bounded(rng: Generator, delta: float) -> Case:
     """Value bounds with no slack, or with some."""
-    horizon = _choose(rng, (2, 3))
+    horizon = choose(rng, (2, 3))
     table = _random(rng, 3, 2, 2)
     values = np.zeros((horizon + 1, 3))
     values[:-1] = exact.finite_horizon(table, gamma=1.0, horizon=horizon).max(-1)
-    slack = _choose(rng, (0.0, 0.05, 0.5))
+    slack = choose(rng, (0.0, 0.05, 0.5))
     bounds = (lambda s, h: float(values[h, s] - slack)), (lambda s, h: float(values[h, s] + slack))
     epsilon = _accuracy(rng, horizon)
     return _case(table, delta, epsilon, horizon, budget=300, settings={"value_bounds": bounds})
 
 
 def _endless(rng: Generator, delta: float) -> Case:
-    gamma = _choose(rng, (0.2, 0.4, 0.6))
+    gamma = choose(rng, (0.2, 0.4, 0.6))
     horizon = 2 if gamma < 0.5 else 4
     table = _random(rng, 3, 2, 2, terminal=[2] if rng.random() < 0.5 else None)
     # Above the tail, which is subtracted from it.
@@ -207,22 +198,21 @@ def _endless(rng: Generator, delta: float) -> Case:
 
 
 def _valued(rng: Generator, delta: float) -> Case:
-    horizon = _choose(rng, (1, 2))
-    table = _random(rng, 3, _choose(rng, (1, 2, 3)), _choose(rng, (1, 2)))
+    horizon = choose(rng, (1, 2))
+    table = _random(rng, 3, choose(rng, (1, 2, 3)), choose(rng, (1, 2)))
     return _case(table, delta, 0.5 * _accuracy(rng, horizon), horizon, settings={"goal": "value"})
 
 
 def _stopped(rng: Generator, delta: float) -> Case:
-    horizon = _choose(rng, (1, 2))
-    table = _random(rng, 3, _choose(rng, (2, 3)), _choose(rng, (1, 2)), noise="bernoulli")
-    epsilon, budget = _choose(rng, (0.0, _accuracy(rng, horizon))), _choose(rng, (30, 100, 300))
-    adversary = _choose(rng, ("truth", "truth", "hope"))
-    return _case(table, delta, epsilon, horizon, budget=budget, adversary=adversary)
+    horizon = choose(rng, (1, 2))
+    table = _random(rng, 3, choose(rng, (2, 3)), choose(rng, (1, 2)), noise="bernoulli")
+    epsilon, budget = choose(rng, (0.0, _accuracy(rng, horizon))), choose(rng, (30, 100, 300))
+    return _case(table, delta, epsilon, horizon, budget=budget, watched=True)
 
 
 def _changing(rng: Generator, delta: float) -> Case:
     """What a state and action do depends on the step."""
-    horizon = _choose(rng, (2, 3))
+    horizon = choose(rng, (2, 3))
     shape = (horizon, 3, 2)
     to = _successors(rng, shape, 3, 2)
     table = TabularMDP(rng.dirichlet(np.ones(2), size=shape), rng.random(shape), to, noise="bernoulli")
@@ -232,7 +222,7 @@ def _changing(rng: Generator, delta: float) -> Case:
 def _in_python(rng: Generator, delta: float) -> Case:
     table = _random(rng, 3, 2, 2, terminal=[2])
     model = Simulator(table.step, actions=2, successors=2, reward_range=table.reward_range, initial=0)
-    horizon = _choose(rng, (1, 2))
+    horizon = choose(rng, (1, 2))
     return _case(table, delta, _accuracy(rng, horizon), horizon, budget=200, model=model)
 
 
@@ -247,7 +237,7 @@ def _single(rng: Generator, delta: float, *, ends: bool) -> Case:
 
     At the root of many actions these are the last two, of which a look sees little.
     """
-    states, actions = 3, _choose(rng, (2, 6))
+    states, actions = 3, choose(rng, (2, 6))
     likely = rng.choice((0.01, 0.5, 0.99), (states, actions))
     likely[0, : actions - 2] = 1.0
     high = rng.uniform(0.5, 1.0, (states, actions))
@@ -261,7 +251,7 @@ def _single(rng: Generator, delta: float, *, ends: bool) -> Case:
     )
     table = TabularMDP(p, rewards, to, [states, states + 1])
     assert table.successors == 1
-    epsilon = _choose(rng, (0.2, rng.uniform(0.5, 0.8)))
+    epsilon = choose(rng, (0.2, rng.uniform(0.5, 0.8)))
     return _case(table, delta, epsilon, 2, gamma=0.2, budget=_AMPLE)
 
 
@@ -296,7 +286,7 @@ def _mean_best(fixed: float, rest: float, lean: float) -> float:
 
 def _continuous(rng: Generator, delta: float) -> Case:
     """Every successor is new. The start is near the place where both actions are worth the same."""
-    horizon, gamma = _choose(rng, (1, 2, 3)), _choose(rng, (0.5, 0.9, 1.0))
+    horizon, gamma = choose(rng, (1, 2, 3)), choose(rng, (0.5, 0.9, 1.0))
     after = [0.0, 0.0]
     for _ in range(horizon - 1):
         fixed, rest = 0.5 + gamma * after[0], gamma * after[1]
@@ -305,11 +295,9 @@ def _continuous(rng: Generator, delta: float) -> Case:
     start = int(min(max(tie + rng.normal(0.0, 0.1), 0.0), 1.0) * (_PLACES - 1))
     values = np.array([0.5 + gamma * after[0], start / _PLACES + gamma * after[1]])
     model = Simulator(_lottery, actions=2, may_end=False, initial=start)
-    epsilon, budget = _choose(rng, (0.0, 0.1, 0.3)), _choose(rng, (100, 400, _BUDGET))
-    adversary = _choose(rng, ("nobody", "truth"))
-    return Case(
-        model, start, values, epsilon, delta, gamma, horizon, budget=budget, adversary=adversary
-    )
+    epsilon, budget = choose(rng, (0.0, 0.1, 0.3)), choose(rng, (100, 400, _BUDGET))
+    watched = choose(rng, (False, True))
+    return Case(model, start, values, epsilon, delta, gamma, horizon, budget=budget, watched=watched)
 
 
 def _coarse(rng: Generator, delta: float) -> Case:
@@ -320,26 +308,26 @@ def _coarse(rng: Generator, delta: float) -> Case:
 
 def _certain(rng: Generator, delta: float) -> Case:
     """Nothing is random: bounds may never fail."""
-    gamma = _choose(rng, (0.3, 0.7, 0.9))
-    table = _random(rng, 4, _choose(rng, (2, 3)), 1, noise="none", terminal=[3])
-    horizon, budget = _choose(rng, (2, 4)), _choose(rng, (5, 40, 200))
+    gamma = choose(rng, (0.3, 0.7, 0.9))
+    table = _random(rng, 4, choose(rng, (2, 3)), 1, noise="none", terminal=[3])
+    horizon, budget = choose(rng, (2, 4)), choose(rng, (5, 40, 200))
     return _case(table, delta, 0.0, horizon, gamma=gamma, budget=budget)
 
 
 def _game(rng: Generator, delta: float) -> Case:
     """Random payoffs after one to three moves."""
-    tree = [_position(rng, 1) for _ in range(_choose(rng, (2, 3)))]
+    tree = [_position(rng, 1) for _ in range(choose(rng, (2, 3)))]
     values = np.array([_minimax(after, maximises=False) for after in tree])
-    model = game_tree(tree, noise=_choose(rng, ("none", "bernoulli", "bernoulli")))
-    epsilon, budget = rng.uniform(0.1, 0.4), _choose(rng, (100, _BUDGET))
-    adversary = _choose(rng, ("nobody", "truth"))
-    return Case(model, 0, values, epsilon, delta, 1.0, 1000, budget=budget, adversary=adversary)
+    model = game_tree(tree, noise=choose(rng, ("none", "bernoulli", "bernoulli")))
+    epsilon, budget = rng.uniform(0.1, 0.4), choose(rng, (100, _BUDGET))
+    watched = choose(rng, (False, True))
+    return Case(model, 0, values, epsilon, delta, 1.0, 1000, budget=budget, watched=watched)
 
 
 def _position(rng: Generator, depth: int) -> Any:
     if depth == 3 or rng.random() < 0.3:
-        return float(_choose(rng, (rng.random(), rng.uniform(0.0, 0.1), rng.uniform(0.9, 1.0))))
-    return [_position(rng, depth + 1) for _ in range(_choose(rng, (1, 2, 3)))]
+        return float(choose(rng, (rng.random(), rng.uniform(0.0, 0.1), rng.uniform(0.9, 1.0))))
+    return [_position(rng, depth + 1) for _ in range(choose(rng, (1, 2, 3)))]
 
 
 def _minimax(node: Any, *, maximises: bool) -> float:
@@ -349,42 +337,40 @@ def _minimax(node: Any, *, maximises: bool) -> float:
     return max(worths) if maximises else min(worths)
 
 
-_TOLD, _BOUNDS = frozenset({"rewards", "transitions"}), frozenset({"value_bounds"})
-_TARGET, _GOAL = frozenset({"target"}), frozenset({"goal"})
 _LUCKY, _UNLUCKY = partial(_misled, low=0.37, high=0.4), partial(_misled, low=0.6, high=0.63)
-_ONE_STEP, _EVERYTHING, _CHANGING, _UNTOLD, _GAME = (
-    frozenset({trait}) for trait in ("one step", "told", "changing", "untold", "game")
-)
+_SAID = {"rewards", "transitions"}
 _ALL = (
-    Family("ties", "actions differ by epsilon, or a little more", 0.3, _tied, traits=_ONE_STEP),
+    Family("ties", "actions differ by epsilon, or a little more", 0.3, _tied, traits={"one step"}),
     Family("identical", "all actions are the same", 0.3, _identical),
-    Family("anytime", "epsilon is 0, a budget ends it", 0.2, _anytime, traits=_ONE_STEP, weight=4.0),
-    Family("strict", "the same, with a small delta", 0.02, _anytime, traits=_ONE_STEP, weight=4.0),
+    Family("anytime", "epsilon is 0, a budget ends it", 0.2, _anytime, traits={"one step"}, weight=4.0),
+    Family("strict", "the same, with a small delta", 0.02, _anytime, traits={"one step"}, weight=4.0),
     Family("deep", "the same, with two steps", 0.2, _deep, weight=2.0),
-    Family("lucky", "a first reward too good", 0.9, _LUCKY, _GOAL, traits=_ONE_STEP, weight=4.0),
-    Family("unlucky", "a first reward too bad", 0.9, _UNLUCKY, _GOAL, traits=_ONE_STEP, weight=4.0),
+    Family("lucky", "a first reward too good", 0.9, _LUCKY, {"goal"}, traits={"one step"}, weight=4.0),
+    Family(
+        "unlucky", "a first reward too bad", 0.9, _UNLUCKY, {"goal"}, traits={"one step"}, weight=4.0
+    ),
     Family("rare", "successors of probability 0.001 decide", 0.3, _rare),
     Family("joint", "the reward is tied to the successor", 0.3, _joint),
     Family("ends", "episodes end, rewards may be negative", 0.3, _ending),
     Family("mixed", "1 to 4 steps, 1 to 8 successors, 1 to 4 actions", 0.1, _mixed),
-    Family("declared", "rewards or transitions are told", 0.3, _declared, _TOLD),
-    Family("told", "rewards and transitions are told", 0.3, _told, _TOLD, traits=_EVERYTHING),
-    Family("bounded", "value bounds without slack", 0.3, _bounded, _BOUNDS, weight=0.5),
-    Family("endless", "the target is the infinite horizon", 0.3, _endless, _TARGET),
-    Family("value", "the goal is the value", 0.3, _valued, _GOAL),
+    Family("declared", "rewards or transitions are told", 0.3, _declared, _SAID),
+    Family("told", "rewards and transitions are told", 0.3, _told, _SAID, traits={"told"}),
+    Family("bounded", "value bounds without slack", 0.3, _bounded, {"value_bounds"}, weight=0.5),
+    Family("endless", "the target is the infinite horizon", 0.3, _endless, {"target"}),
+    Family("value", "the goal is the value", 0.3, _valued, {"goal"}),
     Family("stopped", "callbacks stop at the worst moment", 0.5, _stopped),
-    Family("changing", "laws depend on the step", 0.3, _changing, traits=_CHANGING),
+    Family("changing", "laws depend on the step", 0.3, _changing, traits={"changing"}),
     Family("python", "a Python simulator", 0.3, _in_python, weight=0.3),
-    Family("untold", "the number of successors is not known", 0.3, _untold, traits=_UNTOLD),
-    Family("continuous", "a jitted simulator, all successors new", 0.3, _continuous, traits=_UNTOLD),
+    Family("untold", "the number of successors is not known", 0.3, _untold, traits={"untold"}),
+    Family("continuous", "a jitted simulator, all successors new", 0.3, _continuous, traits={"untold"}),
     Family("coarse", "small discounts, rough accuracies", 0.5, _coarse, weight=0.5),
     Family("strict-coarse", "the same, with a small delta", _STRICT, _coarse, weight=0.5),
     Family("lotteries", "one successor, and random rewards", _STRICT, partial(_single, ends=False)),
     Family("exits", "one successor, and random ends", _STRICT, partial(_single, ends=True)),
     Family("promised", "the same, and no table shows it", _STRICT, _promised),
     Family("certain", "nothing is random", 0.5, _certain, weight=0.5),
-    Family("games", "two players", 0.5, _game, traits=_GAME, weight=2.0),
-    Family("strict-games", "the same, with a small delta", _STRICT, _game, traits=_GAME),
+    Family("games", "two players", 0.5, _game, traits={"game"}, weight=2.0),
+    Family("strict-games", "the same, with a small delta", _STRICT, _game, traits={"game"}),
     *RECURRING,
 )
 FAMILIES: dict[str, Family] = {family.name: family for family in _ALL}

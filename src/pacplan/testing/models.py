@@ -1,7 +1,7 @@
 """Does a model do what it promises? Random episodes, with the checks that every search makes."""
 
 import copy
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -43,47 +43,37 @@ def check_model(
         ConformanceError: names every broken promise, with state, action and what to do.
     """
     check_kind(model)
-    for name, number in (("episodes", episodes), ("steps", steps)):
-        checks.integer(name, number, least=1)
+    for name, number, least in (("episodes", episodes, 1), ("steps", steps, 1), ("seed", seed, 0)):
+        checks.integer(name, number, least=least)
     start = model.initial_state() if state is None else state
-    most = steps if model.steps is None else min(steps, model.steps)
-    first, again = (_Look(model, start, seed, most) for _ in range(2))
+    first, again = (_Look(model, start, seed, steps) for _ in range(2))
     first.play(episodes)
     if not first.problems:
         again.play(episodes)
         first.compare(again)
-    problems, notes = list(first.problems.values()), first.notes(episodes, most)
-    examine = getattr(model, "check", None)
-    if examine is not None:
-        found: Preflight = examine(seed=seed)
+    problems, notes = list(first.problems.values()), first.notes(episodes)
+    if hasattr(model, "check"):
+        found: Preflight = model.check(seed=seed)
         problems += found.problems
         notes += found.notes
     if problems:
-        said = f"{model!r} breaks its promises, as {len(first.log)} draws show"
+        said = f"{model!r} breaks its promises, as {len(first.draws)} draws show"
         raise ConformanceError("\n- ".join([said, *problems]))
-    rewards = [entry.reward for entry in first.log]
+    rewards = [reward for _, _, reward, _ in first.draws]
     return Preflight(len(rewards), first.most, (min(rewards), max(rewards)), (), tuple(notes))
 
 
-class _Draw(NamedTuple):
-    """A call to the model and its outcome; the successor is the user's, or None after an end."""
-
-    state: int
-    action: int
-    reward: float
-    successor: Any
-
-
 class _Look:
-    """Random episodes, and what was seen in them."""
+    """Random episodes, and what was seen in them: of each call state, action, reward and outcome."""
 
     def __init__(self, model: Model, start: Any, seed: int, steps: int) -> None:
-        self._model, self._start, self._steps = model, start, steps
-        root = np.random.SeedSequence(checks.integer("seed", seed, least=0))
+        self._model = model
+        self._steps = steps if model.steps is None else min(steps, model.steps)
+        root = np.random.SeedSequence(seed)
         (self._ties,) = streams(root, 1)
-        self._caller = Caller(model, start, root, steps)
+        self._caller = Caller(model, start, root, self._steps)
         self._session = self._caller.session
-        self.log: list[_Draw] = []
+        self.draws: list[tuple[int, int, float, Any]] = []
         self.problems: dict[object, str] = {}
         self.most, self.ended = 1, 0
 
@@ -104,19 +94,19 @@ class _Look:
                 self.problems["raised"] = " ".join([f"{kind}{error}", *notes])
 
     def _episode(self) -> None:
-        at: int | None = self._caller.start()
+        at = self._caller.start()
         for h in range(self._steps):
-            assert at is not None
             try:
-                at = self._step(at, h)
+                after = self._step(at, h)
             except BrokenPromiseError as error:
                 if self._session.error is not None:
                     raise
                 self.problems.setdefault(int(self._caller.report["promise"]), str(error))
                 return
-            if at is None:
+            if after is None:
                 self.ended += 1
                 return
+            at = after
         if self._model.two_player:
             self.problems["endless"] = (
                 f"a game was not over after {self._steps} moves; let it "
@@ -128,13 +118,12 @@ class _Look:
         caller = self._caller
         action = int(self._ties.random() * caller.actions(at, h))
         successor, reward = caller.call(at, action, h)
-        self.log.append(
-            _Draw(at, action, reward, None if successor is None else self._shown(successor))
-        )
+        self.draws.append((at, action, reward, None if successor is None else self._state(successor)))
         self.most = max(self.most, len(caller.after[caller.pair(at, action, h)]))
         return successor
 
-    def _shown(self, key: int) -> Any:
+    def _state(self, key: int) -> Any:
+        """The user's state of a number."""
         return key if self._session.states is None else self._session.states[key]
 
     def _compare_copy(self, state: Any) -> None:
@@ -149,28 +138,28 @@ class _Look:
 
     def compare(self, again: "_Look") -> None:
         """Check that the same seed has led to the same episodes."""
-        if again.problems:
-            self.problems["seeds"] = f"the second time only, {next(iter(again.problems.values()))}"
-        for one, two in zip(self.log, again.log, strict=False):
-            if one != two:
-                self.problems["seeds"] = (
-                    f"with the same seed, state {shown(self._shown(one.state))}, action "
-                    f"{shown(self._session.label(one.state, one.action))} had a different outcome the "
-                    "second time; draw all randomness from rng, and keep nothing between calls"
-                )
-                return
+        for problem in again.problems.values():
+            self.problems.setdefault("seeds", f"the second time only, {problem}")
+        differ = (one for one, two in zip(self.draws, again.draws, strict=False) if one != two)
+        for state, action, _, _ in differ:
+            self.problems["seeds"] = (
+                f"with the same seed, state {shown(self._state(state))}, action "
+                f"{shown(self._session.label(state, action))} had a different outcome the "
+                "second time; draw all randomness from rng, and keep nothing between calls"
+            )
+            return
 
-    def notes(self, episodes: int, steps: int) -> list[str]:
+    def notes(self, episodes: int) -> list[str]:
         """What is good to know but breaks no promise."""
-        notes = []
+        notes, known = [], self._model.successors
         if self._model.may_end and not self.ended:
             notes.append(
-                f"none of {episodes} episodes ended within {steps} steps; may_end=False, if none ever "
-                "does, makes bounds tighter if reward_range does not contain 0"
+                f"none of {episodes} episodes ended within {self._steps} steps; may_end=False, if none "
+                "ever does, makes bounds tighter if reward_range does not contain 0"
             )
-        if self._model.successors is not None and self.most < self._model.successors:
+        if known is not None and self.most < known:
             notes.append(
-                f"successors={self._model.successors}, of which at most {self.most} were seen; fewer "
+                f"successors={known}, of which at most {self.most} were seen; fewer "
                 "need fewer calls, if it is certain that there are no more"
             )
         return notes

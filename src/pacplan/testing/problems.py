@@ -1,8 +1,8 @@
 """Problems to verify on: a small case, how to plan it and its exact answer, and families of them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +27,8 @@ class Case:
         horizon: number of steps; None: infinitely many.
         settings: what else the planner is told, such as `rewards="known"`.
         budget: maximum number of calls to the model.
-        adversary: what watches the search. "truth" knows the exact answer and stops as soon as a
-            promise does not hold; "hope" stops when the gap has become small; "nobody" never stops it.
+        watched: whether an adversary, who knows the exact answer, stops the search as soon as a promise
+            does not hold.
         endless: exact values over an infinite horizon, if there are any beside `values`.
         table: the problem as a table.
     """
@@ -42,7 +42,7 @@ class Case:
     horizon: int | None
     settings: Mapping[str, Any] = field(default_factory=dict)
     budget: int | None = None
-    adversary: Literal["nobody", "hope", "truth"] = "nobody"
+    watched: bool = False
     endless: NDArray[np.float64] | None = None
     table: TabularMDP | None = None
 
@@ -67,14 +67,7 @@ def tabular_case(
 ) -> Case:
     """A case in state 0 of a table, its answer by dynamic programming.
 
-    Args:
-        table: the problem.
-        epsilon: see `Case`.
-        delta: see `Case`.
-        gamma: see `Case`.
-        horizon: see `Case`.
-        model: what the planner gets to see; by default the table itself.
-        others: further attributes of `Case`.
+    Other arguments are attributes of `Case`; `model` is by default the table itself.
     """
     offered = list(table.actions(0))
     values = endless = None
@@ -87,6 +80,11 @@ def tabular_case(
     assert values is not None, "infinitely many steps need gamma < 1"
     seen = table if model is None else model
     return Case(seen, 0, values, epsilon, delta, gamma, horizon, endless=endless, table=table, **others)
+
+
+def choose(rng: np.random.Generator, options: Sequence[Any]) -> Any:
+    """One of them, at random."""
+    return options[int(rng.integers(len(options)))]
 
 
 class Hidden(Model):
@@ -124,8 +122,8 @@ class Family:
     about: str
     delta: float
     draw: Callable[[np.random.Generator, float], Case]
-    settings: frozenset[str] = frozenset()
-    traits: frozenset[str] = frozenset()
+    settings: Set[str] = frozenset()
+    traits: Set[str] = frozenset()
     weight: float = 1.0
 
     def case(self, seed: int) -> Case:

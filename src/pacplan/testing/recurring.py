@@ -7,7 +7,7 @@ from numpy.random import Generator
 
 from pacplan import exact
 from pacplan.models.tabular import TabularMDP
-from pacplan.testing.problems import Case, Family, Hidden, tabular_case
+from pacplan.testing.problems import Case, Family, Hidden, choose, tabular_case
 
 # Calls after which a plan is stopped, whatever it has proven.
 _BUDGET = 3000
@@ -24,13 +24,13 @@ def _case(
 def _seen(rng: Generator, table: TabularMDP) -> Any:
     """A table, or a simulator of which the number of states is known, or nothing."""
     reached = table.states - table.may_end
-    return [table, Hidden(table), Hidden(table, states=reached)][int(rng.integers(3))]
+    return choose(rng, [table, Hidden(table), Hidden(table, states=reached)])
 
 
 def _table(rng: Generator) -> tuple[TabularMDP, float]:
     """Two or three states, and perhaps an end; one of them may be visited again and again."""
     states, actions, ends = int(rng.integers(2, 4)), int(rng.integers(2, 4)), rng.random() < 0.5
-    low, high = [(0.0, 1.0), (-1.0, 0.0), (-2.0, 1.0)][int(rng.integers(3))]
+    low, high = choose(rng, [(0.0, 1.0), (-1.0, 0.0), (-2.0, 1.0)])
     p = rng.dirichlet(np.ones(states + ends), (states + ends, actions))
     if rng.random() < 0.5:
         often = int(rng.integers(states))
@@ -38,8 +38,8 @@ def _table(rng: Generator) -> tuple[TabularMDP, float]:
         p[..., often] += 0.7
     rewards = low + (high - low) * rng.random(p.shape[:2])
     terminal = [states] if ends else None
-    noise = ("none", "bernoulli")[int(rng.integers(2))]
-    table = TabularMDP(p, rewards, None, terminal, noise, reward_range=(low, high))  # type: ignore[arg-type]
+    noise = choose(rng, ("none", "bernoulli"))
+    table = TabularMDP(p, rewards, None, terminal, noise, reward_range=(low, high))
     return table, high - low
 
 
@@ -47,18 +47,17 @@ def _recurring(rng: Generator, delta: float) -> Case:
     """The best actions differ by just more than epsilon."""
     epsilon = gamma = 0.0
     while epsilon * (1.0 - gamma) <= 0.08:
-        gamma = (0.5, 0.7, 0.85)[int(rng.integers(3))]
+        gamma = choose(rng, (0.5, 0.7, 0.85))
         table, width = _table(rng)
         second, first = np.sort(exact.discounted(table, gamma=gamma)[0])[-2:]
         loss = float(first - second) / rng.uniform(1.001, 1.3)
         epsilon = loss / width
     model = _seen(rng, table)
-    adversary = ("nobody", "truth")[int(rng.integers(2))]
-    return _case(table, model, loss, delta, gamma, adversary=adversary)
+    return _case(table, model, loss, delta, gamma, watched=choose(rng, (False, True)))
 
 
 def _valued(rng: Generator, delta: float) -> Case:
-    gamma = (0.5, 0.7)[int(rng.integers(2))]
+    gamma = choose(rng, (0.5, 0.7))
     table, width = _table(rng)
     epsilon = float(width / (1.0 - gamma) * rng.uniform(0.05, 0.15))
     return _case(table, _seen(rng, table), epsilon, delta, gamma, settings={"goal": "value"})
@@ -94,7 +93,7 @@ def _late_table(rng: Generator) -> tuple[TabularMDP, float, float]:
 
 def _late(rng: Generator, delta: float) -> Case:
     table, epsilon, gamma = _late_table(rng)
-    model = Hidden(table, states=(None, 3)[int(rng.integers(2))])
+    model = Hidden(table, states=choose(rng, (None, 3)))
     return _case(table, model, epsilon, delta, gamma)
 
 
@@ -102,7 +101,7 @@ def _late_bounded(rng: Generator, delta: float) -> Case:
     """What bounds the values of the states seen at first does not bound that of the late one."""
     table, epsilon, gamma = _late_table(rng)
     values = exact.discounted(table, gamma=gamma).max(1)
-    slack = (0.0, 0.1, 1.0)[int(rng.integers(3))]
+    slack = choose(rng, (0.0, 0.1, 1.0))
     bounds = (lambda s: float(values[s]) - slack), (lambda s: float(values[s]) + slack)
     return _case(table, Hidden(table), epsilon, delta, gamma, settings={"value_bounds": bounds})
 

@@ -1,7 +1,7 @@
 """What a verification found: failures against what was promised, and the verdict."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from scipy import special
@@ -45,8 +45,7 @@ class Outcome:
         return self.family, self.planner, self.case
 
 
-@dataclass(frozen=True)
-class Verdict:
+class Verdict(NamedTuple):
     """One check of one planner on one family.
 
     Attributes:
@@ -81,7 +80,7 @@ class Verdict:
     @property
     def rate(self) -> float:
         """The share of failures among all plans, which is what promises are about."""
-        return len(self.cases) / self.plans
+        return self.failures / self.plans
 
     @property
     def violated(self) -> bool:
@@ -96,27 +95,20 @@ class Verdict:
 
 
 class Cell(NamedTuple):
-    """One planner on one family."""
+    """One planner on one family: outcomes, and a verdict for each check promised and claimed."""
 
     family: str
     planner: str
     outcomes: list[Outcome]
-    verdicts: tuple[Verdict, ...]
-    """One for every check about which something was promised and claimed."""
+    verdicts: list[Verdict]
 
     @property
     def plans(self) -> int:
         """How many plans were made."""
         return sum(not outcome.error for outcome in self.outcomes)
 
-    @property
-    def calls(self) -> int:
-        """Calls to the model, in all."""
-        return sum(outcome.calls for outcome in self.outcomes)
 
-
-@dataclass(frozen=True, eq=False)
-class Report:
+class Report(NamedTuple):
     """The result of a verification. `str()` of it is a table.
 
     Attributes:
@@ -124,7 +116,7 @@ class Report:
         complete: False if Ctrl-C ended the run.
     """
 
-    cells: tuple[Cell, ...]
+    cells: list[Cell]
     complete: bool = True
 
     @property
@@ -154,18 +146,19 @@ class Report:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, in types that `json.dumps` takes."""
-        derived = ("failures", "rate", "violated")
+        outcomes = [outcome for cell in self.cells for outcome in cell.outcomes]
         return {
             "ok": self.ok,
             "complete": self.complete,
             "plans": self.plans,
-            "calls": sum(cell.calls for cell in self.cells),
-            "seconds": sum(outcome.seconds for cell in self.cells for outcome in cell.outcomes),
+            "calls": sum(outcome.calls for outcome in outcomes),
+            "seconds": sum(outcome.seconds for outcome in outcomes),
             "false_alarm": FALSE_ALARM,
             "verdicts": [
-                asdict(v) | {name: getattr(v, name) for name in derived} for v in self.verdicts
+                v._asdict() | {name: getattr(v, name) for name in ("failures", "rate", "violated")}
+                for v in self.verdicts
             ],
-            "errors": list(map(list, self.errors)),
+            "errors": self.errors,
         }
 
     def __str__(self) -> str:
@@ -176,19 +169,21 @@ class Report:
         rows: list[tuple[str, ...]] = [("family", "planner", "plans", "calls each", *CHECKS)]
         for cell in self.cells:
             found = {verdict.check: str(verdict) for verdict in cell.verdicts}
+            calls = sum(outcome.calls for outcome in cell.outcomes)
+            each = f"{calls / cell.plans:,.0f}" if cell.plans else "-"
             cells = [found.get(check, "-") for check in CHECKS]
-            each = f"{cell.calls / cell.plans:,.0f}" if cell.plans else "-"
             rows.append((cell.family, cell.planner, f"{cell.plans:,}", each, *cells))
         return terminal.table(rows, left=[0, 1, *range(4, len(rows[0]))])
 
     def summary(self) -> list[str]:
         """What the table amounts to: a line for each thing to know."""
         judged = sum(verdict.promised is not None for verdict in self.verdicts)
-        costs = "{plans:,} plans, {calls:,} calls, {seconds:,.0f} s of computing".format(
-            **self.to_dict()
-        )
+        costs = "{plans:,} plans, {calls:,} calls, {seconds:,.0f} s of computing"
         stopped = "" if self.complete else " (stopped before the end)"
-        said = [f"{costs}{stopped}. Failures in %, 95 % interval, and what was promised."]
+        said = [
+            f"{costs.format(**self.to_dict())}{stopped}. Failures in %, 95 % interval, and what was "
+            "promised."
+        ]
         for one in self.violations:
             cases = ", ".join(map(str, one.cases[:_NAMED])) + ", ..." * (one.failures > _NAMED)
             said.append(
@@ -209,32 +204,27 @@ def report_of(
     pairs: Sequence[tuple[Family, PlannerEntry]], outcomes: Iterable[Outcome], *, complete: bool
 ) -> Report:
     """The report of the outcomes that there are."""
-    found: dict[tuple[str, str], list[Outcome]] = {(f.name, one.name): [] for f, one in pairs}
+    cells = {(family.name, one.name): Cell(family.name, one.name, [], []) for family, one in pairs}
     for outcome in sorted(outcomes, key=lambda outcome: outcome.case):
-        if outcome.key[:2] in found:  # A file may hold those of more families.
-            found[outcome.key[:2]].append(outcome)
+        if outcome.key[:2] in cells:  # A file may hold those of more families.
+            cells[outcome.key[:2]].outcomes.append(outcome)
     promises = [entry.promise(family) for family, entry in pairs]
     # Each promise has an equal part of the probability of a false alarm.
-    tail = FALSE_ALARM / max(sum(len(one.checks) for one in promises if one.judged), 1)
-    cells = []
-    for (family, entry), promise in zip(pairs, promises, strict=True):
-        made = found[family.name, entry.name]
-        plans = sum(not outcome.error for outcome in made)
-        verdicts = []
-        for check in promise.checks:
-            claims = [outcome for outcome in made if check in outcome.found]
+    tail = FALSE_ALARM / max(sum(len(one.shares) for one in promises if one.judged), 1)
+    for (family, _), promise, cell in zip(pairs, promises, cells.values(), strict=True):
+        for check, share in promise.shares.items():
+            claims = [outcome for outcome in cell.outcomes if check in outcome.found]
             cases = tuple(outcome.case for outcome in claims if outcome.found[check])
             if claims:
                 verdict = Verdict(
-                    *(family.name, entry.name, check, plans, len(claims)),
-                    *clopper_pearson(len(cases), plans, _SHOWN_TAIL),
-                    surely=clopper_pearson(len(cases), plans, tail)[0],
-                    promised=promise.share(check) * family.delta if promise.judged else None,
+                    *(cell.family, cell.planner, check, cell.plans, len(claims)),
+                    *clopper_pearson(len(cases), cell.plans, _SHOWN_TAIL),
+                    surely=clopper_pearson(len(cases), cell.plans, tail)[0],
+                    promised=share * family.delta if promise.judged else None,
                     cases=cases,
                 )
-                verdicts.append(verdict)
-        cells.append(Cell(family.name, entry.name, made, tuple(verdicts)))
-    return Report(tuple(cells), complete)
+                cell.verdicts.append(verdict)
+    return Report([*cells.values()], complete)
 
 
 def clopper_pearson(failures: int, trials: int, tail: float) -> tuple[float, float]:

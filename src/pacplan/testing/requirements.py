@@ -11,24 +11,108 @@ from collections.abc import Callable
 from contextlib import suppress
 from copy import copy
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
 
 from pacplan import envs
+from pacplan.algorithms import Planner
 from pacplan.compiled.streams import streams
 from pacplan.core.identity import described
 from pacplan.core.keys import same
 from pacplan.models import handles
-from pacplan.testing.trial import RefusedError, Trial, answer_in, by_itself, expect, expect_same
+from pacplan.models.simulator import Simulator
+from pacplan.models.tabular import TabularMDP
+from pacplan.result import Plan
 
 # Calls before something happens: fewer than any search worth checking makes.
 _SOME = 40
 
 
+class RefusedError(Exception):
+    """The planner refuses such a problem, as it may."""
+
+
+class Trial(NamedTuple):
+    """A planner on trial, and a problem that it can handle."""
+
+    planner: Planner
+    problem: Any
+    state: Any
+    budget: int
+
+    def plan(
+        self, model: Any = None, *, by: Planner | None = None, refuse: bool = False, **options: Any
+    ) -> Plan:
+        """Plan in the problem, or in another one, which the planner may refuse."""
+        options = {"state": self.state, "seed": 4, "budget": self.budget} | options
+        try:
+            return (by or self.planner).plan(self.problem if model is None else model, **options)
+        except (TypeError, ValueError) as error:
+            if not refuse:
+                raise
+            raise RefusedError(str(error)) from None
+
+    def simulator(self, step: Callable[..., Any], stationary: bool = False) -> Simulator:
+        """A simulator of the problem with the given step, which takes `h` unless it is stationary."""
+        table = self.problem
+        if not isinstance(table, TabularMDP):
+            raise RefusedError("the problem has no tables")
+        actions: Any = table.max_actions if table.same_actions else table.actions
+        names = ("successors", "reward_range", "max_actions", "may_end", "two_player")
+        known: dict[str, Any] = {name: getattr(table, name) for name in names}
+        return Simulator(step, actions=actions, stationary=stationary, **known)
+
+    def watched(self, happens: Callable[[int], None], **options: Any) -> tuple[Plan, int]:
+        """Plan in a simulator of the problem to which something happens at each call; and its calls."""
+        calls = 0
+
+        def step(state: Any, action: Any, rng: Any, h: int = 0) -> Any:
+            nonlocal calls
+            calls += 1
+            happens(calls)
+            return self.problem.step(state, action, rng, h)
+
+        model = self.simulator(step, stationary=self.problem.steps is None)
+        return self.plan(model, refuse=True, **options), calls
+
+    def tiny(self, step: Callable[..., Any], state: Any, actions: Any = 2) -> Plan:
+        """The plan in a small deterministic simulator."""
+        game = self.planner.two_player
+        model = Simulator(step, actions=actions, successors=1, max_actions=2, two_player=game)
+        return self.plan(model, state=state, refuse=True)
+
+
+def _answer_in(plan: Plan) -> dict[str, str]:
+    """Everything in a plan that must not depend on how it was made, as text, where nan equals nan."""
+    # The diagnosis advises what suits the kind of model.
+    free = ("seconds", "planner", "memory", "origin", "diagnosis")
+    return {name: json.dumps(value) for name, value in plan.to_dict().items() if name not in free}
+
+
+def _by_itself(plan: Plan) -> bool:
+    """Whether the planner's own rule has ended the search."""
+    return plan.stopped_by in ("rule", "certified")
+
+
+def _expect(holds: Any, wrong: str) -> None:
+    if not holds:
+        raise AssertionError(wrong)
+
+
+def _expect_same(found: dict[str, str], expected: dict[str, str], wrong: str) -> None:
+    """Expect two answers to be equal, and say in what they are not."""
+    differ = [
+        f"{name} {found[name]} instead of {value}"
+        for name, value in expected.items()
+        if found[name] != value
+    ]
+    _expect(not differ, f"{wrong} ({'; '.join(differ)})")
+
+
 def _same_seed(trial: Trial) -> None:
-    first = answer_in(trial.plan())
+    first = _answer_in(trial.plan())
     for chunk in (None, 1, 13):
         planner = copy(trial.planner)
         planner.chunk = chunk
@@ -36,7 +120,7 @@ def _same_seed(trial: Trial) -> None:
             f"plans with the same seed differ (chunk={chunk}): keep all that a search remembers in the "
             "arrays of its tuple, draw only from rng and ties, and let `finished` change nothing"
         )
-        expect_same(answer_in(trial.plan(by=planner)), first, wrong)
+        _expect_same(_answer_in(trial.plan(by=planner)), first, wrong)
 
 
 def _budget(trial: Trial) -> None:
@@ -48,32 +132,33 @@ def _budget(trial: Trial) -> None:
                 raise
             continue  # Some need more calls than that.
         said = f"with budget={budget} the model was called {calls} times, and the plan says"
-        expect(
+        _expect(
             plan.samples == calls <= budget,
             f"{said} samples={plan.samples}: count every call, and stop before the one that exceeds it",
         )
         # Where every call is an episode of its own, only those from the state planned from have one.
         missing = calls - plan.calls.sum()
         counted = missing == 0 or (missing > 0 and plan.episodes == plan.samples)
-        expect(counted, f"{said} calls={plan.calls}: count every call for its action")
-        expect(
-            by_itself(plan) or (plan.stopped_by == "budget" and plan.samples == budget),
+        _expect(counted, f"{said} calls={plan.calls}: count every call for its action")
+        _expect(
+            _by_itself(plan) or (plan.stopped_by == "budget" and plan.samples == budget),
             f"{said} stopped_by={plan.stopped_by!r}: use the whole budget unless the planner's own "
             "rule ends the search",
         )
         offered = any(same(plan.action, action) for action in plan.actions)
-        expect(offered, f"the action {plan.action!r} is not in {plan.actions}")
+        _expect(offered, f"the action {plan.action!r} is not in {plan.actions}")
 
 
 def _python_model(trial: Trial) -> None:
     stream, _ = streams(np.random.SeedSequence(4), 2)
-    _agree(trial, lambda state, action, rng, h: trial.table.step(state, action, stream, h))
+    _agree(trial, lambda state, action, rng, h: trial.problem.step(state, action, stream, h))
 
 
 def _jitted_model(trial: Trial) -> None:
-    if numba.config.DISABLE_JIT or not trial.table.same_actions:
+    trial.simulator(print)  # Refused, if the problem has no tables.
+    if numba.config.DISABLE_JIT or not trial.problem.same_actions:
         raise RefusedError("nothing is compiled here, or the problem lists the actions of each state")
-    table: Any = trial.table.open(np.random.SeedSequence(0)).handle.table
+    table: Any = trial.problem.open(np.random.SeedSequence(0)).handle.table
 
     @numba.njit  # type: ignore[untyped-decorator]
     def step(state: int, action: int, rng: Any, h: int) -> Any:
@@ -91,17 +176,17 @@ def _agree(trial: Trial, step: Callable[..., Any]) -> None:
         "call_model, and do not ask what kind it is"
     )
     found = trial.plan(trial.simulator(step), refuse=True)
-    expect_same(answer_in(found), answer_in(trial.plan()), wrong)
+    _expect_same(_answer_in(found), _answer_in(trial.plan()), wrong)
 
 
 def _ends(trial: Trial) -> None:
     def step(state: str, action: int, rng: Any) -> Any:
-        assert state != "over", "the model was called in a state that had ended the episode"
+        _expect(state != "over", "the model was called in a state that had ended the episode")
         if trial.planner.two_player or (state == "start" and action == 0):
             return "over", 1.0 - action, True
         return "late", 0.0, False
 
-    expect(
+    _expect(
         trial.tiny(step, "start").action == 0,
         "action 0 pays 1 and ends the episode, action 1 never pays, but the plan is 1: count the "
         "reward of a transition that ends, and nothing after it",
@@ -115,13 +200,13 @@ def _state_actions(trial: Trial) -> None:
         return ["left", "right"] if state == 0 else ["go"]
 
     def step(state: int, action: str, rng: Any) -> Any:
-        assert action in actions(state), f"action {action!r} is not one of state {state}"
+        _expect(action in actions(state), f"action {action!r} is not one of state {state}")
         return 1, float(state == 1 if game else action == "right"), game and state == 1
 
     plan = trial.tiny(step, 0, actions)
     right = plan.actions == ("left", "right") and (game or plan.action == "right")
     wrong = "'right' pays 1 and 'left' nothing: ask each node for its number of actions"
-    expect(right, f"the plan is {plan.action!r} of {plan.actions}, but {wrong}")
+    _expect(right, f"the plan is {plan.action!r} of {plan.actions}, but {wrong}")
 
 
 def _bad_reward(trial: Trial) -> None:
@@ -138,8 +223,8 @@ def _deadline(trial: Trial) -> None:
     # However busy the machine is, no more calls than these fit in.
     limit, pause = 0.05, 0.002
     plan, calls = trial.watched(lambda call: time.sleep(pause), time_limit=limit, budget=10**6)
-    expect(
-        by_itself(plan)
+    _expect(
+        _by_itself(plan)
         or (plan.stopped_by == "deadline" and plan.samples == calls <= 1 + limit / pause),
         f"{calls} calls of {pause} s in time_limit={limit}, and the plan says samples={plan.samples}, "
         f"stopped_by={plan.stopped_by!r}: begin no call after `halted`, and count those of an episode "
@@ -155,8 +240,8 @@ def _callback(trial: Trial) -> None:
         return bool(snapshot.samples >= _SOME)
 
     plan = trial.plan(callback=stop)
-    expect(
-        (plan.stopped_by == "callback" or by_itself(plan)) and (plan.samples, plan.action) == seen[-1],
+    _expect(
+        (plan.stopped_by == "callback" or _by_itself(plan)) and (plan.samples, plan.action) == seen[-1],
         f"the callback stopped at {seen[-1][0]} samples and action {seen[-1][1]!r}, and the plan says "
         f"stopped_by={plan.stopped_by!r}, {plan.samples} and {plan.action!r}: let both read the same "
         "arrays",
@@ -165,7 +250,7 @@ def _callback(trial: Trial) -> None:
 
 def _interrupt(trial: Trial) -> None:
     plan, _ = trial.watched(_raises(KeyboardInterrupt()))
-    expect(
+    _expect(
         plan.interrupted and plan.samples == _SOME - 1,
         f"interrupted in call {_SOME}, the plan says stopped_by={plan.stopped_by!r}, "
         f"samples={plan.samples}: pass on the status that call_model returns, and count the calls of "
@@ -177,16 +262,12 @@ def _interrupt(trial: Trial) -> None:
 
 
 def _model_raises(trial: Trial) -> None:
-    mine, wrong = (
-        LookupError("raised by the model"),
-        "what the model raises must come through unchanged",
-    )
+    mine, found = LookupError("raised by the model"), None
     try:
         trial.watched(_raises(mine))
-    except LookupError as found:
-        expect(found is mine, wrong)
-    else:
-        raise AssertionError(wrong)
+    except LookupError as error:
+        found = error
+    _expect(found is mine, "what the model raises must come through unchanged")
 
 
 def _raises(error: BaseException) -> Callable[[int], None]:
@@ -203,19 +284,19 @@ def _settings(trial: Trial) -> None:
     kind, before = type(trial.planner), described(vars(trial.planner))
     plan = trial.plan()
     wrong = "planning has changed the planner: keep what belongs to one plan in its search"
-    expect(described(vars(trial.planner)) == before, wrong)
+    _expect(described(vars(trial.planner)) == before, wrong)
     written = f"{trial.planner!r}"
     for again, what in (
         (pickle.loads(pickle.dumps(trial.planner)), "a planner that was pickled"),
         (eval(written, {kind.__name__: kind}), written),
     ):
         wrong = f"{what} is a different planner: keep each setting as an attribute of its name"
-        expect(repr(again) == written, wrong)
-        expect_same(answer_in(trial.plan(by=again)), answer_in(plan), wrong)
+        _expect(repr(again) == written, wrong)
+        _expect_same(_answer_in(trial.plan(by=again)), _answer_in(plan), wrong)
 
 
 def _memory(trial: Trial) -> None:
-    model: Any = trial.problem
+    model = trial.problem
     if not model.two_player:  # Histories that outgrow the initial room of a search.
         noise: Any = "bernoulli" if model.random_rewards else "none"
         branches = 1 if model.successors == 1 else 10
@@ -226,10 +307,10 @@ def _memory(trial: Trial) -> None:
     if free.memory <= limit:
         raise RefusedError("the search fits in its initial room")
     found = trial.plan(model, memory_limit=limit, **options)
-    expect(
+    _expect(
         # Room grows by half if there is memory; without it what is needed may be less than the limit.
         found.memory <= limit
-        and (by_itself(found) or (found.stopped_by == "memory" and found.samples < free.samples)),
+        and (_by_itself(found) or (found.stopped_by == "memory" and found.samples < free.samples)),
         f"with memory_limit={limit} the plan says stopped_by={found.stopped_by!r} and "
         f"memory={found.memory}: take room for your own tables from `search.memory`",
     )
@@ -244,7 +325,7 @@ print(answer_of(pickle.load(sys.stdin.buffer)))
 
 def answer_of(trial: Trial) -> str:
     """The answer of a trial, for another process."""
-    return json.dumps(answer_in(trial.plan(budget=300)))
+    return json.dumps(_answer_in(trial.plan(budget=300)))
 
 
 def _interpreted(trial: Trial) -> None:
@@ -258,10 +339,10 @@ def _interpreted(trial: Trial) -> None:
         capture_output=True,
     )
     without = "without compilation (NUMBA_DISABLE_JIT=1)"
-    expect(done.returncode == 0, f"{without} it fails:\n{done.stderr.decode()}")
+    _expect(done.returncode == 0, f"{without} it fails:\n{done.stderr.decode()}")
     found = json.loads(done.stdout.decode().strip().rpartition("\n")[2])
     wrong = f"{without} the plan differs: a kernel reads past an array, or integers overflow"
-    expect_same(found, json.loads(answer_of(trial)), wrong)
+    _expect_same(found, json.loads(answer_of(trial)), wrong)
 
 
 REQUIREMENTS: dict[str, Callable[[Trial], None]] = {

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from pacplan.compiled.tiered import waiting
 from pacplan.core import checks
-from pacplan.experiments.results import Results, complete, opened
+from pacplan.experiments.results import complete, opened
 from pacplan.experiments.sweep import seed_of
 from pacplan.result import Plan
 from pacplan.testing.checks import Promise, attempt
@@ -71,9 +71,8 @@ def verify(
         RuntimeError: a process was lost; what was finished is in the file.
         TypeError: an argument of the wrong type.
     """
-    checks.integer("plans", plans, least=1)
-    checks.integer("seed", seed, least=0)
-    checks.integer("workers", workers, least=1)
+    for name, number, least in (("plans", plans, 1), ("seed", seed, 0), ("workers", workers, 1)):
+        checks.integer(name, number, least=least)
     chosen = [_family(entry) for entry in (FAMILIES if families is None else families)]
     entries = _entries(planner, promise)
     pairs = [(family, one) for family in chosen for one in entries if one.suits(family)]
@@ -85,10 +84,12 @@ def verify(
     stopped = False
     with opened(out, Outcome, {"seed": seed, "own planners": own}) as results:
         try:
-            _compute(attempts, results, workers, progress)
+            if workers > 1:
+                _compile([one for one in attempts if one.key not in results.rows])
+            complete(attempts, results, outcomes, workers=workers, unit="plans", progress=progress)
         except KeyboardInterrupt:
             stopped = True
-    return report_of(pairs, [*results.rows.values()], complete=not stopped)
+    return report_of(pairs, results.rows.values(), complete=not stopped)
 
 
 def replay(
@@ -96,11 +97,7 @@ def replay(
 ) -> tuple[Case, Plan, dict[str, bool]]:
     """Plan one case of a verification again.
 
-    Args:
-        family: its family.
-        planner: which planner.
-        number: of the case, as a report names it.
-        seed: the seed of the verification.
+    Its number is that in a report, and the seed that of the verification.
 
     Returns:
         The case, the plan, and for every check that something was claimed about, whether it fails.
@@ -118,8 +115,7 @@ def entry_of(planner: Callable[..., Any], promise: Promise | None = None) -> Pla
     if not callable(planner):
         raise TypeError(f"planner must be a class or function that makes a planner, got {planner!r}")
     name = getattr(planner, "name", None) or getattr(planner, "__name__", type(planner).__name__)
-    given = promise or Promise(below=1.0, above=1.0)
-    return PlannerEntry(str(name), planner, lambda family: given)
+    return PlannerEntry(str(name), planner, promise or Promise(below=1.0, above=1.0))
 
 
 def _named(what: str, name: str, known: Mapping[str, Any]) -> Any:
@@ -133,9 +129,7 @@ def _family(entry: str | Family) -> Family:
     return found
 
 
-def _entries(
-    planner: Callable[..., Any] | str | Sequence[str] | None, promise: Promise | None
-) -> list[PlannerEntry]:
+def _entries(planner: Any, promise: Promise | None) -> list[PlannerEntry]:
     if callable(planner):
         return [entry_of(planner, promise)]
     if promise is not None:
@@ -165,15 +159,12 @@ def _attempts(pairs: Sequence[tuple[Family, PlannerEntry]], plans: int, seed: in
     ]
 
 
-def _compute(attempts: Sequence[Attempt], results: Results, workers: int, progress: bool) -> None:
-    left = [one for one in attempts if one.key not in results.rows]
-    if workers > 1:
-        # One plan of each kind here, so that the processes find all kernels.
-        for one in {one.key[:2]: one for one in reversed(left)}.values():
-            # What it raises is raised again, and noted, when its turn comes.
-            with suppress(Exception), waiting():
-                replay(one.family, one.planner, one.case, one.seed)
-    complete(attempts, results, outcomes, workers=workers, unit="plans", progress=progress)
+def _compile(attempts: Sequence[Attempt]) -> None:
+    """Make one plan of each kind here, so that the processes find all kernels."""
+    for one in {one.key[:2]: one for one in reversed(attempts)}.values():
+        # What it raises is raised again, and noted, when its turn comes.
+        with suppress(Exception), waiting():
+            replay(one.family, one.planner, one.case, one.seed)
 
 
 def outcomes(attempts: Iterable[Attempt]) -> Iterator[Outcome]:
