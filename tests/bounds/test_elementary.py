@@ -1,24 +1,15 @@
 import math
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pacplan.bounds import elementary
 
-NUMBERS = st.lists(st.floats(1e-300, 700.0), max_size=20)
 
-
-@pytest.mark.parametrize("name", ["log", "log1p", "exp"])
-@given(numbers=NUMBERS)
-def test_each_number_is_mapped_as_python_does(name, numbers):
-    before = np.array(numbers)
-    expected = [getattr(math, name)(x) for x in numbers]
-    assert getattr(elementary, name)(before).tolist() == expected
-    assert before.tolist() == numbers
-
-
-@given(base=st.floats(0.0, 1.0), count=st.integers(0, 40))
-def test_powers_are_pythons(base, count):
-    assert elementary.powers(base, count).tolist() == [math.pow(base, k) for k in range(count)]
+@given(st.lists(st.floats(1e-300, 700.0), max_size=20), st.floats(0.0, 1.0))
+def test_numbers_are_those_of_the_c_library(numbers, base):
+    array = np.array(numbers)
+    assert elementary.log(array).tolist() == [math.log(x) for x in numbers]
+    assert elementary.log1p(array).tolist() == [math.log1p(x) for x in numbers]
+    assert elementary.powers(base, 20).tolist() == [math.pow(base, k) for k in range(20)]

@@ -1,17 +1,15 @@
 """Exploration functions: formulas, users' own, their tables, and the coverage that they promise."""
 
 import functools
-import itertools
 import math
 
 import numpy as np
 import pytest
 from scipy.stats import binom
 
-from conftest import short
 from pacplan.bounds import Thresholds
 from pacplan.bounds.intervals import kl_lower, kl_upper
-from pacplan.bounds.thresholds import REWARD, TRANSITION, Setting, ThresholdTable, check, resolve, table
+from pacplan.bounds.thresholds import REWARD, TRANSITION, Setting, check, more_radii, resolve
 
 COUNTS = np.array([1.0, 2.0, 3.0, 7.0, 10.0, 100.0, 12345.0, 1e7])
 
@@ -38,13 +36,13 @@ def test_lemma_is_the_table_of_the_paper(delta, b, k, h):
 
 
 @pytest.mark.parametrize(("b", "k"), [(1, 1), (1, 2), (1, 5), (2, 1), (2, 2), (3, 4)])
-@pytest.mark.parametrize("horizon", [1, 2, 5, 100])
-def test_lemma_covers_all_pairs_of_the_tree_together(b, k, horizon):
-    beta = resolve("lemma", setting(0.1, b, k, horizon))
-    log_share = math.log(math.e * 2) - float(beta.reward(np.ones(1))[0])
-    uncertain = 1 if b == 1 else 2  # Rewards, and transitions unless they are sure.
-    pairs = sum(k * (b * k) ** h for h in range(horizon))
-    assert math.log(uncertain * pairs) + log_share <= math.log(0.1) + 1e-12
+def test_lemma_covers_all_pairs_of_the_tree_together(b, k):
+    for horizon in (1, 2, 5, 100):
+        beta = resolve("lemma", setting(0.1, b, k, horizon))
+        log_share = math.log(math.e * 2) - float(beta.reward(np.ones(1))[0])
+        uncertain = 1 if b == 1 else 2  # Rewards, and transitions unless they are sure.
+        pairs = sum(k * (b * k) ** h for h in range(horizon))
+        assert math.log(uncertain * pairs) + log_share <= math.log(0.1) + 1e-12
 
 
 @pytest.mark.parametrize("delta", [0.1, 1e-6])
@@ -74,9 +72,7 @@ def test_within_a_budget_multiples_of_the_logarithm_of_the_episodes(name, reward
 
 def rows_of(thresholds, upto, **options):
     check(thresholds)
-    rows = ThresholdTable(resolve(thresholds, setting(**options)))
-    rows.extend(upto)
-    return rows.rows
+    return more_radii(np.zeros((1, 2)), resolve(thresholds, setting(**options)), upto)
 
 
 @pytest.mark.parametrize(
@@ -96,17 +92,12 @@ def test_own_functions_of_n_or_of_n_and_delta(function, level):
     assert rows[50, [REWARD, TRANSITION]] == pytest.approx([level / 50, 1 / 50])
 
 
-def test_unknown_names_raise_and_name_the_known_ones():
+def test_what_is_no_threshold_raises():
     with pytest.raises(ValueError, match=r"'lemma'.*'paper'.*'budget'"):
         check("hoeffding")
-
-
-@pytest.mark.parametrize(
-    "wrong", [None, 3, math.log, (lambda n: 1.0,), (lambda n: 1.0, "lemma")], ids=short
-)
-def test_thresholds_of_the_wrong_type_raise(wrong):
-    with pytest.raises(TypeError, match="thresholds must be"):
-        check(wrong)
+    for wrong in (None, 3, math.log, (lambda n: 1.0,), (lambda n: 1.0, "lemma")):
+        with pytest.raises(TypeError, match="thresholds must be"):
+            check(wrong)
 
 
 @pytest.mark.parametrize("bad", [math.nan, -1e-300, math.inf, None, "much"], ids=str)
@@ -127,27 +118,16 @@ def test_ready_made_thresholds_that_are_not_vectorised_raise():
 
 
 @pytest.mark.parametrize("name", ["lemma", "paper", "budget"])
-@pytest.mark.parametrize("plan", [[5000], [1, 2, 3, 1024, 1025, 4999]])
 @pytest.mark.parametrize("successors", [1, 3])
-def test_table_holds_beta_over_n_however_it_is_extended(name, plan, successors):
-    chosen = setting(0.05, successors, 4, 5, episodes=1000)
-    beta = resolve(name, chosen)
-    rows = ThresholdTable(beta)
-    for n in plan:
-        rows.extend(n)
-        assert len(rows.rows) > n
-    n = np.arange(1.0, len(rows.rows))
-    for column, function in ((REWARD, beta.reward), (TRANSITION, beta.transition)):
-        c = function(n) / n
-        assert rows.rows[1:, column] == pytest.approx(c, rel=1e-14)
-        assert rows.rows[1:, column + 2] == pytest.approx(np.exp(-c), rel=1e-14)
-        shrinks = [math.sqrt(now / last) if last else 1.0 for last, now in itertools.pairwise(c)]
-        assert rows.rows[2:, column + 1] == pytest.approx(shrinks, rel=1e-14)
-
-
-def test_tables_of_equal_settings_are_shared():
-    assert table("lemma", setting(0.2)) is table("lemma", setting(0.2))
-    assert table("lemma", setting(0.2)) is not table("lemma", setting(0.3))
+def test_radii_are_beta_over_n_however_the_table_is_extended(name, successors):
+    beta = resolve(name, setting(0.05, successors, 4, 5, episodes=1000))
+    rows = np.zeros((1, 2))
+    for most in (1, 2, 3, 1024, 1025, 4999):
+        rows = more_radii(rows, beta, most)
+        assert len(rows) > most
+    n = np.arange(1.0, len(rows))
+    assert rows[1:, REWARD] == pytest.approx(beta.reward(n) / n, rel=1e-14)
+    assert rows[1:, TRANSITION] == pytest.approx(beta.transition(n) / n, rel=1e-14)
 
 
 # -------------------------------------------------------------------------------------- Coverage

@@ -11,9 +11,6 @@ therefore gives a bound of fourth order that cannot fall inside the interval.
 from math import exp, expm1, log, log1p, sqrt
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from pacplan.compiled.jit import inlined
 
 # Quartic error term below which the step just made is the last one.
@@ -26,6 +23,7 @@ _SATURATION = 26.0
 _SMALL = 1e-5
 # Shares of more draws than this are not kept: then the last solution is a good start.
 MOST_KEPT = 128
+MOST_SHARES = MOST_KEPT * (MOST_KEPT + 1) // 2
 
 
 @inlined
@@ -45,20 +43,21 @@ def _cold_start(p: float, c: float) -> float:
 
 
 @inlined
-def warm_start(p: float, last: float, drift: float, shrink: float, bend: float) -> float:
+def warm_start(p: float, last: float, drift: float, c: float, before: float) -> float:
     """A guess of the upper end from the last one, or 0 for no guess.
 
     Args:
-        p: the mean now.
+        p: the mean now, in (0, 1).
         last: the last solution; 0 if there is none.
         drift: how much p has grown since.
-        shrink: square root of c now over c then.
-        bend: 1 / (p (1 - p)).
+        c: the radius now.
+        before: the radius then.
     """
-    if 1.0 - last < 0.1 * (1.0 - p) or last == 0.0:
+    if 1.0 - last < 0.1 * (1.0 - p) or last == 0.0 or before <= 0.0:
         return 0.0  # This far out the cold start is better.
     # The half-width is about proportional to the square root of c p (1 - p).
-    return p + (last - p + drift) * shrink * (1.0 + 0.5 * drift * (1.0 - 2.0 * p) * bend)
+    bend = 1.0 / (p * (1.0 - p))
+    return p + (last - p + drift) * sqrt(c / before) * (1.0 + 0.5 * drift * (1.0 - 2.0 * p) * bend)
 
 
 @inlined
@@ -130,16 +129,12 @@ def kl_lower(p: float, c: float) -> float:
     return min(p, 1.0 - kl_upper_from(1.0 - p, c, 0.0))
 
 
-def no_shares() -> NDArray[np.float64]:
-    """Room for what `share_upper` finds, for one table of radii."""
-    return np.zeros(MOST_KEPT * (MOST_KEPT + 1) // 2)
-
-
 @inlined
 def share_upper(shares: Any, k: int, n: int, c: float) -> float:
     """max{ q : kl(k/n, q) <= c } for 0 < k < n <= MOST_KEPT, c being the radius of n.
 
-    A search asks for the same ones over and over, so what was found is kept in `shares`.
+    A search asks for the same ones over and over, so what was found is kept in `shares`, which has room
+    for `MOST_SHARES`.
     """
     place = n * (n - 1) // 2 + k
     if shares[place] == 0.0:

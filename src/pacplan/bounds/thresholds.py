@@ -15,10 +15,8 @@ runs actually used, and `sharp` leads to smaller regret than both from about 30 
 """
 
 import math
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache, partial
 from inspect import Parameter, signature
 from typing import Any, NamedTuple
 
@@ -26,9 +24,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan.bounds import elementary
-from pacplan.bounds.bernoulli import no_shares
 
 Threshold = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+
+# Multiples of log tau, for rewards and for transitions.
+_FIXED_BUDGET = {"budget": (1.0, 1.0), "published": (1.0, 0.1), "sharp": (0.2, 0.2)}
+NAMED = ("lemma", "paper", *_FIXED_BUDGET)
 
 
 class Setting(NamedTuple):
@@ -62,6 +63,53 @@ class Thresholds:
     name: str
 
 
+def for_a_budget(thresholds: Any) -> bool:
+    """Whether these are defined only for a fixed budget."""
+    return isinstance(thresholds, str) and thresholds in _FIXED_BUDGET
+
+
+def check(thresholds: Any) -> None:
+    """Raise unless `thresholds` is a name, a `Thresholds` or a pair of functions."""
+    if isinstance(thresholds, str) and thresholds not in NAMED:
+        words = ", ".join(map(repr, NAMED))
+        raise ValueError(f"thresholds must be one of {words}, or your own; got {thresholds!r}")
+    pair = isinstance(thresholds, tuple) and len(thresholds) == 2 and all(map(callable, thresholds))
+    if not (pair or isinstance(thresholds, str | Thresholds)):
+        raise TypeError(
+            "thresholds must be a name, a pair of functions (reward, transition) of n or of "
+            f"(n, delta), or a pacplan.bounds.Thresholds; got {thresholds!r}"
+        )
+
+
+def resolve(thresholds: Any, setting: Setting) -> Thresholds:
+    """The exploration functions that the user asked for, in one setting."""
+    if isinstance(thresholds, Thresholds):
+        return thresholds
+    if isinstance(thresholds, tuple):
+        reward, transition = (_of_scalars(function, setting.delta) for function in thresholds)
+        return Thresholds(reward, transition, proven=False, name="custom")
+    if thresholds == "lemma":
+        return _lemma(setting)
+    if thresholds == "paper":
+        price = -math.log(setting.delta)
+        return Thresholds(
+            # It is undefined at n = 1, and read as log(max(log n, 1)).
+            lambda n: price + elementary.log(np.maximum(elementary.log(n), 1.0)),
+            lambda n: price + elementary.log(n),
+            proven=False,
+            name="paper",
+        )
+    if setting.episodes is None:
+        raise ValueError(f"thresholds={thresholds!r} needs a budget: plan(..., budget=n)")
+    for_rewards, rest = (part * math.log(setting.episodes) for part in _FIXED_BUDGET[thresholds])
+    return Thresholds(
+        lambda n: np.full_like(n, for_rewards),
+        lambda n: np.full_like(n, rest),
+        proven=False,
+        name=thresholds,
+    )
+
+
 def _lemma(setting: Setting) -> Thresholds:
     """The paper's Lemma 2.
 
@@ -79,72 +127,9 @@ def _lemma(setting: Setting) -> Thresholds:
     def transition(n: NDArray[np.float64]) -> NDArray[np.float64]:
         if b == 1:
             return np.zeros_like(n)
-        return price + (b - 1) * (1.0 + elementary.log1p(n / (b - 1)))
+        return np.asarray(price + (b - 1) * (1.0 + elementary.log1p(n / (b - 1))))
 
     return Thresholds(lambda n: price + 1.0 + elementary.log1p(n), transition, True, "lemma")
-
-
-def _paper(setting: Setting) -> Thresholds:
-    """The paper's section 5. log log n is read as log(max(log n, 1)): it is undefined at n = 1."""
-    price = -math.log(setting.delta)
-    return Thresholds(
-        lambda n: price + elementary.log(np.maximum(elementary.log(n), 1.0)),
-        lambda n: price + elementary.log(n),
-        proven=False,
-        name="paper",
-    )
-
-
-# Multiples of log tau, tau the number of episodes that the budget affords.
-_FIXED_BUDGET = {"budget": (1.0, 1.0), "published": (1.0, 0.1), "sharp": (0.2, 0.2)}
-
-
-def _within_budget(name: str, setting: Setting) -> Thresholds:
-    if setting.episodes is None:
-        raise ValueError(f"thresholds={name!r} needs a budget: plan(..., budget=n)")
-    reward, transition = (part * math.log(setting.episodes) for part in _FIXED_BUDGET[name])
-    return Thresholds(
-        lambda n: np.full_like(n, reward),
-        lambda n: np.full_like(n, transition),
-        proven=False,
-        name=name,
-    )
-
-
-NAMED: dict[str, Callable[[Setting], Thresholds]] = {"lemma": _lemma, "paper": _paper}
-NAMED |= {name: partial(_within_budget, name) for name in _FIXED_BUDGET}
-
-
-def for_a_budget(thresholds: Any) -> bool:
-    """Whether these are defined only for a fixed budget."""
-    return isinstance(thresholds, str) and thresholds in _FIXED_BUDGET
-
-
-def check(thresholds: Any) -> None:
-    """Raise unless `thresholds` is a name, a `Thresholds` or a pair of functions."""
-    if isinstance(thresholds, Thresholds):
-        return
-    if isinstance(thresholds, str):
-        if thresholds not in NAMED:
-            words = ", ".join(repr(name) for name in NAMED)
-            raise ValueError(f"thresholds must be one of {words}, or your own; got {thresholds!r}")
-        return
-    if isinstance(thresholds, tuple) and len(thresholds) == 2 and all(map(callable, thresholds)):
-        return
-    raise TypeError(
-        "thresholds must be a name, a pair of functions (reward, transition) of n or of (n, delta), "
-        f"or a pacplan.bounds.Thresholds; got {thresholds!r}"
-    )
-
-
-def resolve(thresholds: Any, setting: Setting) -> Thresholds:
-    """The exploration functions that the user asked for, in one setting."""
-    if isinstance(thresholds, Thresholds):
-        return thresholds
-    if isinstance(thresholds, str):
-        return NAMED[thresholds](setting)
-    reward, transition = (_of_scalars(function, setting.delta) for function in thresholds)
-    return Thresholds(reward, transition, proven=False, name="custom")
 
 
 def _of_scalars(function: Callable[..., float], delta: float) -> Threshold:
@@ -167,76 +152,27 @@ def _of_scalars(function: Callable[..., float], delta: float) -> Threshold:
     return vectorised
 
 
-# Columns of a table, see there.
-REWARD, REWARD_SHRINK, REWARD_DECAY, TRANSITION, TRANSITION_SHRINK, TRANSITION_DECAY = range(6)
+# Columns of a table of radii.
+REWARD, TRANSITION = range(2)
 
 
-class ThresholdTable:
-    """Radii c = beta(n) / n for n = 1, 2, ..., tabulated as far as a search needs them.
+def more_radii(radii: NDArray[np.float64], thresholds: Thresholds, most: int) -> NDArray[np.float64]:
+    """A table of radii c = beta(n) / n, for rewards and transitions, with rows 1..most or more.
 
-    Row n holds, for rewards and for transitions: c itself; its *shrink*, the square root of its ratio
-    to the c before, by which an interval shrinks (a good guess of the next solution); and its *decay*
-    e^(-c), in which some bounds are closed. Row 0 is not used.
-
-    `shares` keeps solutions for these radii.
+    The rows that are known stay. Row 0 is not used.
     """
-
-    def __init__(self, thresholds: Thresholds) -> None:
-        self.thresholds = thresholds
-        self.rows = np.zeros((1, 6))
-        self.shares = no_shares()
-
-    def extend(self, n: int) -> None:
-        """Make sure that rows 1..n exist."""
-        old = len(self.rows)
-        if n < old:
-            return
-        # A user's functions are called once for every n, so fewer rows are made in advance.
-        least = 1024 if self.thresholds.name in NAMED else 256
-        rows = np.zeros((max(n + 1, old * 3 // 2, least), 6))
-        rows[:old] = self.rows
-        counts = np.arange(old, len(rows), dtype=np.float64)
-        for column, function in (
-            (REWARD, self.thresholds.reward),
-            (TRANSITION, self.thresholds.transition),
-        ):
-            beta = np.asarray(function(counts), np.float64)
-            if beta.shape != counts.shape or not (beta >= 0.0).all() or np.isinf(beta).any():
-                raise ValueError(
-                    "thresholds must return a finite number >= 0 for every n >= 1; those named "
-                    f"{self.thresholds.name!r} do not"
-                )
-            radius = rows[:, column]
-            radius[old:] = beta / counts
-            before = radius[old - 1 : -1]
-            ratio = np.divide(radius[old:], before, out=np.ones_like(counts), where=before > 0)
-            rows[old:, column + 1] = np.sqrt(ratio)
-            rows[old:, column + 2] = elementary.exp(-radius[old:])
-        self.rows = rows
-
-
-class _Shared(threading.local):
-    """Tables of named thresholds, which depend only on their setting.
-
-    Each thread has its own, since searches write to their `shares`.
-    """
-
-    def __init__(self) -> None:
-        self.table = lru_cache(maxsize=8)(lambda name, at: ThresholdTable(NAMED[name](at)))
-
-
-_shared = _Shared()
-_SMALL_TABLE = 1 << 16
-
-
-def table(thresholds: Any, setting: Setting) -> ThresholdTable:
-    """The table of the user's `thresholds` in a setting; plans with the same share it."""
-    if isinstance(thresholds, str):
-        return _shared.table(thresholds, setting)
-    return ThresholdTable(resolve(thresholds, setting))
-
-
-def done_with(used: ThresholdTable) -> None:
-    """Let go of a table that has grown large, so that it does not outlive the plan that needed it."""
-    if len(used.rows) > _SMALL_TABLE:
-        _shared.table.cache_clear()
+    old = len(radii)
+    if most < old:
+        return radii
+    rows = np.zeros((max(most + 1, old * 3 // 2, 256), 2))
+    rows[:old] = radii
+    counts = np.arange(max(old, 1), len(rows), dtype=np.float64)
+    for column, function in enumerate((thresholds.reward, thresholds.transition)):
+        beta = np.asarray(function(counts), np.float64)
+        if beta.shape != counts.shape or not (beta >= 0.0).all() or np.isinf(beta).any():
+            raise ValueError(
+                "thresholds must return a finite number >= 0 for every n >= 1; those named "
+                f"{thresholds.name!r} do not"
+            )
+        rows[max(old, 1) :, column] = beta / counts
+    return rows

@@ -1,22 +1,16 @@
 """Bounds of pairs and nodes: U_h = u_h + gamma max p.U_{h+1}, and the same for L_h (section 3)."""
 
+from math import exp
 from typing import Any
 
 import numpy as np
 
-from pacplan.algorithms.mdp_gape.graph import Graph
+from pacplan.algorithms.mdp_gape.graph import look_up, tightest
 from pacplan.bounds.bernoulli import MOST_KEPT, kl_upper_from, share_upper, warm_start
 from pacplan.bounds.simplex import ball_max, ball_min, one_seen_max
-from pacplan.bounds.thresholds import (
-    REWARD,
-    REWARD_DECAY,
-    REWARD_SHRINK,
-    TRANSITION,
-    TRANSITION_DECAY,
-    TRANSITION_SHRINK,
-)
+from pacplan.bounds.thresholds import REWARD, TRANSITION
 from pacplan.compiled.jit import inlined
-from pacplan.engine.tree import NONE, TreeArrays
+from pacplan.engine.tree import NONE
 
 
 @inlined
@@ -26,47 +20,30 @@ def _reward_bounds(search: Any, h: int) -> tuple[float, float]:
     pair = search.tree.pairs[step.pair]
     if search.fixed_rewards:
         return pair.reward, pair.reward
-    row = search.radii[pair.n]
+    radius, before = search.radii[pair.n, REWARD], search.radii[pair.n - 1, REWARD]
     share = 1.0 / pair.n
     # Exact at both ends, where the bounds are closed.
     mean = 1.0 if pair.reward >= pair.n else pair.reward * share
-    radius = row[REWARD]
-    decay = row[REWARD_DECAY]
     if mean == 0.0:
-        return 1.0 - decay, 0.0
+        return 1.0 - exp(-radius), 0.0
     if mean == 1.0:
-        return 1.0, decay
-    shrink = row[REWARD_SHRINK]
+        return 1.0, exp(-radius)
     drift = (step.reward - mean) * share
-    bend = 1.0 / (mean * (1.0 - mean))
-    guess = warm_start(mean, pair.reward_up, drift, shrink, bend)
+    guess = warm_start(mean, pair.reward_up, drift, radius, before)
     up = kl_upper_from(mean, radius, guess)
     pair.reward_up = up
-    guess = warm_start(1.0 - mean, pair.reward_down, -drift, shrink, bend)
+    guess = warm_start(1.0 - mean, pair.reward_down, -drift, radius, before)
     far = kl_upper_from(1.0 - mean, radius, guess)
     pair.reward_down = far
     return up, 1.0 - far
 
 
 @inlined
-def _look_up(tree: TreeArrays, graph: Graph | None, link: int) -> None:
-    """If nodes are merged, copy the bounds of their states to the outcomes of a pair."""
-    if graph is None:
-        return
-    outcome = tree.pairs[link].child
-    while outcome != NONE:
-        node = tree.nodes[outcome]
-        state = tree.nodes[graph.canonical[outcome]]
-        node.upper = state.upper
-        node.lower = state.lower
-        outcome = node.sibling
-
-
-@inlined
-def _two_outcomes(search: Any, h: int, radius: float, shrink: float) -> tuple[float, float]:
+def _two_outcomes(search: Any, h: int) -> tuple[float, float]:
     """The KL ball of two outcomes that were both seen is an interval for the share of the first."""
     tree = search.tree
     pair = tree.pairs[search.path[h].pair]
+    radius, before = search.radii[pair.n, TRANSITION], search.radii[pair.n - 1, TRANSITION]
     child = tree.nodes[pair.child]
     other = tree.nodes[child.sibling]
     # To the side of the better outcome above, away from it below.
@@ -78,17 +55,16 @@ def _two_outcomes(search: Any, h: int, radius: float, shrink: float) -> tuple[fl
         above = share_upper(search.shares, k, pair.n, radius)
         below = share_upper(search.shares, j, pair.n, radius)
     else:
-        # How much the last draw moved the shares, and how much that bends their intervals.
+        # How much the last draw moved the shares.
         share = 1.0 / pair.n
         latest = search.path[h].child
-        bend = pair.n / (child.count * (1.0 - child.count * share))
         x = k * share
         drift = ((1.0 if (latest == pair.child) == (rise >= 0.0) else 0.0) - x) * share
-        above = kl_upper_from(x, radius, warm_start(x, pair.next_up, drift, shrink, bend))
+        above = kl_upper_from(x, radius, warm_start(x, pair.next_up, drift, radius, before))
         pair.next_up = above
         x = j * share
         drift = ((1.0 if (latest == pair.child) == (fall < 0.0) else 0.0) - x) * share
-        below = kl_upper_from(x, radius, warm_start(x, pair.next_down, drift, shrink, bend))
+        below = kl_upper_from(x, radius, warm_start(x, pair.next_down, drift, radius, before))
         pair.next_down = below
     up = other.upper + rise * above if rise >= 0.0 else child.upper - rise * above
     down = child.lower - fall * below if fall >= 0.0 else other.lower + fall * below
@@ -96,12 +72,13 @@ def _two_outcomes(search: Any, h: int, radius: float, shrink: float) -> tuple[fl
 
 
 @inlined
-def _many_outcomes(search: Any, h: int, radius: float) -> tuple[float, float]:
+def _many_outcomes(search: Any, h: int) -> tuple[float, float]:
     """The same for any number of outcomes, one of which may stand for those never seen."""
     tree, ball = search.tree, search.ball
     after = search.values[search.problem[0].horizon - h - 1]
     high, low = after.outcome_upper, after.outcome_lower
     pair = tree.pairs[search.path[h].pair]
+    radius = search.radii[pair.n, TRANSITION]
     seen = 0
     outcome = pair.child
     while outcome != NONE:
@@ -124,35 +101,20 @@ def _next_bounds(search: Any, h: int) -> tuple[float, float]:
     """Largest and smallest expected value after the pair at step h, over the KL ball of transitions."""
     tree, problem = search.tree, search.problem[0]
     pair = tree.pairs[search.path[h].pair]
-    row = search.radii[pair.n]
+    look_up(search.graph, tree, pair)
     child = tree.nodes[pair.child]
     if child.sibling == NONE:
         if problem.successors == 1:
             return child.upper, child.lower
         after = search.values[problem.horizon - h - 1]
-        decay = row[TRANSITION_DECAY]
+        decay = exp(-search.radii[pair.n, TRANSITION])
         return (
             one_seen_max(child.upper, after.outcome_upper, decay),
             -one_seen_max(-child.lower, -after.outcome_lower, decay),
         )
-    radius = row[TRANSITION]
     if problem.successors == 2:
-        return _two_outcomes(search, h, radius, row[TRANSITION_SHRINK])
-    return _many_outcomes(search, h, radius)
-
-
-@inlined
-def _tightest(graph: Graph | None, pair: Any, upper: float, lower: float) -> tuple[float, float]:
-    """If nodes are merged, the tighter of the bounds before and now.
-
-    All bounds hold on one event, so the tightest do as well, and a sweep loosens none. (Outside of that
-    event they may cross, and then the latest count.)
-    """
-    if graph is None:
-        return upper, lower
-    if max(lower, pair.lower) > min(upper, pair.upper):
-        return upper, lower
-    return min(upper, pair.upper), max(lower, pair.lower)
+        return _two_outcomes(search, h)
+    return _many_outcomes(search, h)
 
 
 @inlined
@@ -165,14 +127,13 @@ def refresh_pair(search: Any, h: int) -> None:
     upper = problem.lowest + problem.width * up + search.slack
     lower = problem.lowest + problem.width * down - search.slack
     if steps > 1:
-        _look_up(search.tree, search.graph, step.pair)
         up, down = _next_bounds(search, h)
         upper += problem.gamma * up
         lower += problem.gamma * down
     # That no policy can earn more needs no evidence.
     upper = min(upper, search.values[steps].node_upper + search.slack)
     lower = max(lower, search.values[steps].node_lower - search.slack)
-    pair.upper, pair.lower = _tightest(search.graph, pair, upper, lower)
+    pair.upper, pair.lower = tightest(search.graph, pair, upper, lower)
     if search.bounded:
         pair.upper = min(pair.upper, search.tree.nodes[step.node].upper)
 

@@ -1,4 +1,8 @@
-"""MDP-GapE's episodes (the paper's Algorithm 1), as answers to the engine's questions.
+"""MDP-GapE itself (the paper's Algorithm 1), as methods of the engine's generic functions.
+
+Before every episode: the stopping rule, and UGapE's choice at the root (`_finished`, `_decide`). Below
+the root an episode follows the largest upper bounds (`_select`); after it, counts and bounds on its
+path are renewed, from the last step to the first (`_update`).
 
 If nodes are merged (the graph of the paper's appendix A), a visit renews only the bounds on its own
 path; those on other paths to the same states are still valid, and are renewed by sweeps.
@@ -10,14 +14,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan.algorithms.mdp_gape.bounds import refresh_node, refresh_pair
-from pacplan.algorithms.mdp_gape.graph import Graph, canonical, graph_has_room, join
-from pacplan.algorithms.mdp_gape.sweep import decide, satisfied, sweep_graph
+from pacplan.algorithms.mdp_gape.graph import Graph, acting, graph_has_room, join
 from pacplan.compiled.jit import inlined
 from pacplan.engine import episodes
-from pacplan.engine.calls import BAD_ANSWER, CHUNK_DONE, REWARD_VARIES, break_promise, follow
+from pacplan.engine.calls import (
+    BAD_ANSWER,
+    CHUNK_DONE,
+    REWARD_VARIES,
+    break_promise,
+    follow,
+    halted,
+)
+from pacplan.engine.root_rules import argmax_at_random, best_and_challenger, gap_of, largest, wider
 from pacplan.engine.search import kernel_arrays
 from pacplan.engine.tree import NONE, add_node, add_pair, set_bounds, untried_action
 from pacplan.models import handles
+
+# Growth of the calls between two sweeps of a graph, and calls that come on top.
+_GROWTH, _MORE = 1.05, 20
 
 
 @kernel_arrays
@@ -32,7 +46,7 @@ class Search:
     fixed_rewards: bool  # rewards are deterministic: the first reveals the mean
     bounded: bool  # the user knows bounds on values
     values: Any  # records of VALUE_RANGE
-    radii: NDArray[np.float64]  # rows of a ThresholdTable
+    radii: NDArray[np.float64]  # see `more_radii`
     shares: NDArray[np.float64]  # solutions for these radii
     root: Any  # records of ROOT
     decision: Any  # one record of DECISION
@@ -40,61 +54,39 @@ class Search:
 
 
 @inlined
-def _tighten(search: Any, model: Any, at: int, h: int) -> int:
-    """Bound the value of a new node by what the user knows; returns a status."""
-    if not search.bounded:
-        return CHUNK_DONE
-    node = search.tree.nodes[at]
-    low, high = handles.value_bounds(model, node.state, h)
-    if np.isnan(low):
-        return break_promise(search, BAD_ANSWER, node.state, 0, h, 0.0)
-    node.upper = min(node.upper, high)
-    node.lower = max(node.lower, low)
-    return CHUNK_DONE
-
-
-@inlined
-def _add_unvisited(search: Any, at: int, action: int, h: int) -> int:
-    """A pair for an action that is tried for the first time."""
-    link = add_pair(search.tree, at, action)
-    pair, values = search.tree.pairs[link], search.values[search.problem[0].horizon - h]
-    pair.upper = values.node_upper
-    pair.lower = values.node_lower
-    if search.bounded:
-        pair.upper = min(pair.upper, search.tree.nodes[at].upper)
-    return link
-
-
-@episodes.make_root.register(Search)
-def _make_root(search: Any, model: Any, state: int, ties: Any) -> int:
-    values = search.values[search.problem[0].horizon]
-    add_node(search.tree, state, search.root.size)
-    set_bounds(search.tree, 0, values.node_upper, values.node_lower)
-    status = _tighten(search, model, 0, 0)
-    join(search.graph, 0, state, 0, False)
-    for action in range(search.root.size):
-        arm = search.root[action]
-        arm.upper = search.tree.nodes[0].upper
-        arm.lower = values.node_lower
-        arm.pair = NONE
-    return status
-
-
-@episodes.has_room.register(Search)
-def _has_room(search: Any) -> bool:
-    rows = search.report[0].episodes + 2
-    return bool(
-        rows <= search.radii.shape[0] and graph_has_room(search.graph, search.problem[0].horizon)
-    )
+def _decide(search: Any, ties: Any) -> None:
+    """UGapE at the root: play the wider of b and its challenger c. For the value goal, argmax U."""
+    root, decision = search.root, search.decision[0]
+    if decision.stands:
+        return
+    upper, lower = root.upper, root.lower
+    best, challenger = best_and_challenger(upper, lower, search.tie, ties)
+    if search.value_goal:
+        play = argmax_at_random(upper, NONE, search.tie, ties)
+    else:
+        play = wider(upper, lower, best, challenger, search.tie, ties)
+    decision.stands = 1
+    decision.best = best
+    decision.play = play
 
 
 @episodes.finished.register(Search)
 def _finished(search: Any, model: Any, most_calls: int, ties: Any) -> bool:
+    """The stopping rule: max_{a != b} U(a) - L(b) <= epsilon, or max U - max L <= 2 epsilon."""
+    root, decision = search.root, search.decision[0]
     # Before the decision, so its draws do not depend on how episodes are divided into chunks.
-    if search.report[0].calls >= min(search.decision[0].due, most_calls):
-        sweep_graph(search.graph, search, ties)
-    decide(search, ties)
-    return satisfied(search)
+    if search.report[0].calls >= min(decision.due, most_calls):
+        _sweep(search.graph, search, ties)
+    _decide(search, ties)
+    if search.value_goal:
+        satisfied = largest(root.upper) - largest(root.lower) <= 2.0 * search.epsilon
+    else:
+        satisfied = gap_of(root.upper, root.lower, decision.best) <= search.epsilon
+    if satisfied:
+        # The last sweep, and the decision that follows from it.
+        _sweep(search.graph, search, ties)
+        _decide(search, ties)
+    return bool(satisfied)
 
 
 @episodes.select.register(Search)
@@ -111,6 +103,18 @@ def _select(search: Any, at: int, h: int, ties: Any) -> int:
     return int(link)
 
 
+@inlined
+def _add_unvisited(search: Any, at: int, action: int, h: int) -> int:
+    """A pair for an action that is tried for the first time."""
+    link = add_pair(search.tree, at, action)
+    pair, values = search.tree.pairs[link], search.values[search.problem[0].horizon - h]
+    pair.upper = values.node_upper
+    pair.lower = values.node_lower
+    if search.bounded:
+        pair.upper = min(pair.upper, search.tree.nodes[at].upper)
+    return link
+
+
 @episodes.transition.register(Search)
 def _transition(
     search: Any, model: Any, h: int, successor: int, ended: bool, ties: Any
@@ -123,19 +127,27 @@ def _transition(
         return NONE, break_promise(search, REWARD_VARIES, node.state, pair.action, h, paid)
     if h + 1 == problem.horizon:
         return NONE, CHUNK_DONE
-    after = search.values[problem.horizon - h - 1]
     child, new, status = follow(search, model, step.node, step.pair, successor, ended, h)
     if status == CHUNK_DONE and new:
-        if not ended:
-            set_bounds(search.tree, child, after.node_upper, after.node_lower)
-            status = _tighten(search, model, child, h + 1)
-        join(search.graph, child, successor, h + 1, ended)
+        status = _take_in(search, model, child, h + 1)
     return child, status
 
 
-@episodes.acting_node.register(Search)
-def _acting_node(search: Any, node: int) -> int:
-    return canonical(search.graph, node)
+@inlined
+def _take_in(search: Any, model: Any, at: int, h: int) -> int:
+    """Bound the value of a new node, and give it its place; returns a status."""
+    node, values = search.tree.nodes[at], search.values[search.problem[0].horizon - h]
+    join(search.graph, search.tree, at, h)
+    if node.actions == 0:
+        return CHUNK_DONE
+    set_bounds(search.tree, at, values.node_upper, values.node_lower)
+    if search.bounded:
+        low, high = handles.value_bounds(model, node.state, h)
+        if np.isnan(low):
+            return break_promise(search, BAD_ANSWER, node.state, 0, h, 0.0)
+        node.upper = min(node.upper, high)
+        node.lower = max(node.lower, low)
+    return CHUNK_DONE
 
 
 @episodes.update.register(Search)
@@ -160,3 +172,76 @@ def _update(search: Any, model: Any, length: int, ties: Any) -> None:
             arm.upper = pair.upper
             arm.lower = pair.lower
     search.decision[0].stands = 0
+
+
+# The root, room, and merged nodes.
+
+
+@episodes.make_root.register(Search)
+def _make_root(search: Any, model: Any, state: int, ties: Any) -> int:
+    add_node(search.tree, state, search.root.size)
+    status = _take_in(search, model, 0, 0)
+    for action in range(search.root.size):
+        arm = search.root[action]
+        arm.upper = search.tree.nodes[0].upper
+        arm.lower = search.values[search.problem[0].horizon].node_lower
+        arm.pair = NONE
+    return status
+
+
+@episodes.has_room.register(Search)
+def _has_room(search: Any) -> bool:
+    rows = search.report[0].episodes + 2
+    return bool(
+        rows <= search.radii.shape[0] and graph_has_room(search.graph, search.problem[0].horizon)
+    )
+
+
+@episodes.acting_node.register(Search)
+def _acting_node(search: Any, node: int) -> int:
+    return acting(search.graph, search.tree, node)
+
+
+@inlined
+def _sweep(graph: Graph | None, search: Any, ties: Any) -> None:
+    """Renew all bounds of a merged graph, from the last step to the first, unless nothing was learnt.
+
+    Every pair then benefits from what was seen on any path to the states that follow it.
+    """
+    if graph is None:
+        return
+    decision, report, nodes = search.decision[0], search.report[0], search.tree.nodes
+    if decision.swept >= report.episodes:
+        return
+    decision.swept = report.episodes
+    for h in range(search.problem[0].horizon - 1, -1, -1):
+        at = graph.heads[h]
+        while at != NONE:
+            if halted(search):
+                return
+            _renew(search, at, h, ties)
+            at = nodes[at].peer
+    decision.due = int(_GROWTH * report.calls) + _MORE
+    decision.stands = 0
+
+
+@inlined
+def _renew(search: Any, at: int, h: int, ties: Any) -> None:
+    """Compute the bounds of a node at depth h and of its pairs, given those of what follows."""
+    tree, path = search.tree, search.path
+    link = tree.nodes[at].first
+    while link != NONE:
+        pair = tree.pairs[link]
+        if pair.n > 0:
+            # As if the last visit had changed no mean.
+            path[h].node = at
+            path[h].pair = link
+            path[h].child = pair.child
+            path[h].reward = pair.reward if search.fixed_rewards else pair.reward / pair.n
+            refresh_pair(search, h)
+            if h == 0:
+                arm = search.root[pair.action]
+                arm.upper = pair.upper
+                arm.lower = pair.lower
+        link = pair.sibling
+    refresh_node(search, at, h, ties)

@@ -1,50 +1,57 @@
 """Merging: one node for all histories that lead to the same state at the same depth.
 
 An outcome of a pair keeps a node of its own, which holds its count and its place among the outcomes.
-Its `canonical` names the node that holds the state's actions and bounds: itself, or the first one that
-was made for the same state and depth.
+Its `same` names the node that holds the state's actions and bounds: itself, or the first one that was
+made for the same state and depth.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pacplan.compiled.jit import inlined
-from pacplan.engine.memory import MemoryBudget
-from pacplan.engine.merge_table import MergeTable, empty_table, grown, has_room, merge
-from pacplan.engine.tree import NONE
+from pacplan.engine.merge_table import MergeTable, empty_table, has_room, merge
+from pacplan.engine.tree import NODE_FIELDS, NONE, TreeArrays
+
+# Nodes of a search that merges.
+MERGED_NODE = np.dtype([*NODE_FIELDS, ("same", np.int32), ("peer", np.int32)], align=True)
 
 
 class Graph(NamedTuple):
     """How merged nodes are linked; None in a search that does not merge.
 
-    The canonical nodes of a depth are a list, since one may lie before its parents in the tree.
+    The nodes of a depth that hold actions are a list, linked by their `peer`: one may lie before its
+    parents in the tree.
     """
 
     table: MergeTable
-    canonical: NDArray[np.int32]  # by node
-    peer: NDArray[np.int32]  # by canonical node, the next one of its depth
-    heads: NDArray[np.int32]  # by depth, the first canonical node; NONE: none yet
+    heads: NDArray[np.int32]  # by depth, the first of the list; NONE: none yet
+
+
+def empty_graph(horizon: int) -> Graph:
+    """A graph without nodes."""
+    return Graph(empty_table(16), np.full(horizon, NONE, np.int32))
 
 
 @inlined
-def join(graph: Graph | None, node: int, state: int, depth: int, ended: bool) -> None:
-    """Give a new node its place."""
+def join(graph: Graph | None, tree: TreeArrays, at: int, depth: int) -> None:
+    """Give a new node its place; an end stays by itself."""
     if graph is None:
         return
-    graph.canonical[node] = node if ended else merge(graph.table, state, depth, node)
-    if not ended and graph.canonical[node] == node:
-        graph.peer[node] = graph.heads[depth]
-        graph.heads[depth] = node
+    node = tree.nodes[at]
+    node.same = merge(graph.table, node.state, depth, at) if node.actions > 0 else at
+    if node.actions > 0 and node.same == at:
+        node.peer = graph.heads[depth]
+        graph.heads[depth] = at
 
 
 @inlined
-def canonical(graph: Graph | None, node: int) -> int:
+def acting(graph: Graph | None, tree: TreeArrays, at: int) -> int:
     """The node that holds the actions and bounds of a node's state: itself if nothing is merged."""
     if graph is None:
-        return node
-    return int(graph.canonical[node])
+        return at
+    return int(tree.nodes[at].same)
 
 
 @inlined
@@ -55,16 +62,27 @@ def graph_has_room(graph: Graph | None, more: int) -> bool:
     return has_room(graph.table, more)
 
 
-def empty_graph(horizon: int) -> Graph:
-    """A graph without nodes."""
-    links = np.zeros(0, np.int32), np.zeros(0, np.int32), np.full(horizon, NONE, np.int32)
-    return Graph(empty_table(16), *links)
+@inlined
+def look_up(graph: Graph | None, tree: TreeArrays, pair: Any) -> None:
+    """If nodes are merged, copy the bounds of their states to the outcomes of a pair."""
+    if graph is None:
+        return
+    outcome = pair.child
+    while outcome != NONE:
+        node = tree.nodes[outcome]
+        state = tree.nodes[node.same]
+        node.upper = state.upper
+        node.lower = state.lower
+        outcome = node.sibling
 
 
-def grown_graph(graph: Graph, nodes: int, needed: int, room: MemoryBudget) -> Graph:
-    """The graph, with room for `nodes` in all and for `needed` more in its table."""
-    return graph._replace(
-        table=grown(graph.table, needed, room),
-        canonical=room.extend(graph.canonical, nodes),
-        peer=room.extend(graph.peer, nodes),
-    )
+@inlined
+def tightest(graph: Graph | None, pair: Any, upper: float, lower: float) -> tuple[float, float]:
+    """If nodes are merged, the tighter of the bounds before and now.
+
+    All bounds hold on one event, so the tightest do as well, and a sweep loosens none. (Outside of that
+    event they may cross, and then the latest count.)
+    """
+    if graph is None or max(lower, pair.lower) > min(upper, pair.upper):
+        return upper, lower
+    return min(upper, pair.upper), max(lower, pair.lower)

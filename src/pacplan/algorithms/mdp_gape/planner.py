@@ -21,10 +21,10 @@ from pacplan.bounds import thresholds as exploration
 from pacplan.bounds.thresholds import Thresholds
 from pacplan.core import checks
 from pacplan.core.words import at_most
-from pacplan.engine.driver import Limits, Snapshot
+from pacplan.engine.driver import Limits
 from pacplan.engine.query import Query
 from pacplan.models.knowledge import Bounds, check_bounds
-from pacplan.models.protocol import Model, Session
+from pacplan.models.protocol import Session
 from pacplan.result import Plan
 
 
@@ -35,12 +35,12 @@ class MDPGapE(Targeted, Planner):
     H steps, takes b, the action with the smallest bound on its gap, and its challenger c, explores
     the one with the wider interval, and stops when U(c) - L(b) <= epsilon (sections 3 and 4).
 
-    **What is guaranteed.** With `thresholds="lemma"`, with probability at least 1 - delta, all
-    bounds hold at all times (Lemma 2). So whenever the search ends, the action is `plan.gap`-optimal
-    in the problem of H steps, and epsilon-optimal there if the planner stopped by its own rule. For
-    the infinite-horizon discounted problem the truncation costs at most w gamma^H / (1 - gamma),
-    where w is the width of the reward range (of the range and 0, if episodes may end). The default
-    horizon makes this at most epsilon / 2. The other thresholds give no guarantee.
+    With `thresholds="lemma"` all bounds hold at all times with probability at least 1 - delta
+    (Lemma 2).
+    So whenever the search ends, the action is `plan.gap`-optimal in the problem of H steps. For the
+    infinite-horizon discounted problem the truncation costs at most w gamma^H / (1 - gamma), where w is
+    the width of the reward range (of the range and 0, if episodes may end). The default horizon makes
+    this at most epsilon / 2. The other thresholds give no guarantee.
 
     The four settings of the paper's Table 1:
 
@@ -67,9 +67,9 @@ class MDPGapE(Targeted, Planner):
         goal: "action" or "value".
         merge: "tree": a node for every history; "depth": one for all histories that lead to the same
             state at the same depth, so that each learns from the others. All bounds are then renewed
-            by a sweep over the whole graph whenever the calls have grown by 5 %, and at the end. In a
-            `TabularMDP` of S states, Lemma 2 is then for the K sum_{h < H} min((BK)^h, S) pairs that
-            exist instead of (BK)^H, if these are fewer.
+            by a sweep over the whole graph whenever the calls have grown by 5 %, and when the rule or
+            the budget ends the search. In a `TabularMDP` of S states, Lemma 2 is then for the
+            K sum_{h < H} min((BK)^h, S) pairs that exist instead of (BK)^H, if these are fewer.
         rewards: "unknown"; "deterministic": a pair always pays the same reward, so one visit reveals
             it (checked on every visit).
         transitions: "unknown"; "deterministic": every pair has one successor (checked).
@@ -125,36 +125,28 @@ class MDPGapE(Targeted, Planner):
         return GapSearch(self, query, session)
 
     def finish(self, query: Query, search: "GapSearch", stopped_by: str, seconds: float) -> Plan:
-        search.sweep_now()
-        snapshot = search.snapshot(seconds)
-        assert snapshot.lower is not None and snapshot.upper is not None
+        snapshot, thresholds = search.snapshot(seconds), search.thresholds
+        assert snapshot.lower is not None and snapshot.upper is not None and snapshot.gap is not None
+        assumed = declared(self, query.model)
+        if isinstance(self.thresholds, Thresholds) and thresholds.proven:
+            assumed += (f"the thresholds {thresholds.name!r} hold with probability 1 - delta",)
+        said = (
+            f"Action {snapshot.action!r} is the best guess. The thresholds {thresholds.name!r} are "
+            "heuristic: nothing is proven, though their bounds put it within "
+            f"{at_most(max(0.0, snapshot.gap))} of optimal in the {search.horizon}-step problem."
+        )
+        if thresholds.proven:
+            said = certificate(self, query.model, search.horizon, snapshot)
         middle = 0.5 * float(snapshot.lower.max() + snapshot.upper.max())
-        exploration.done_with(search.table)
         return bounded_plan(
             self,
             query,
             search,
             snapshot,
             stopped_by,
-            guarantee=self._guarantee(query, search, snapshot),
-            assumptions=self._assumptions(query.model),
+            guarantee=said,
+            assumptions=assumed,
             values=search.estimates(),
             value=middle if self.goal == "value" else None,
-            proven=search.thresholds.proven,
+            proven=thresholds.proven,
         )
-
-    def _guarantee(self, query: Query, search: "GapSearch", snapshot: Snapshot) -> str:
-        if search.thresholds.proven:
-            return certificate(self, query.model, search.horizon, snapshot)
-        assert snapshot.gap is not None
-        return (
-            f"Action {snapshot.action!r} is the best guess. The thresholds "
-            f"{search.thresholds.name!r} are heuristic: nothing is proven, though their bounds put it "
-            f"within {at_most(max(0.0, snapshot.gap))} of optimal in the {search.horizon}-step problem."
-        )
-
-    def _assumptions(self, model: Model) -> tuple[str, ...]:
-        stated = list(declared(self, model))
-        if isinstance(self.thresholds, Thresholds) and self.thresholds.proven:
-            stated.append(f"the thresholds {self.thresholds.name!r} hold with probability 1 - delta")
-        return tuple(stated)
