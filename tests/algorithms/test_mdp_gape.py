@@ -1,4 +1,4 @@
-"""MDP-GapE: trees worked by hand, the settings of the paper's Table 1, statistics."""
+"""MDP-GapE: trees worked by hand, the settings of the paper's Table 1, statistics, corners."""
 
 import math
 
@@ -73,26 +73,21 @@ def test_deterministic_transitions_leave_no_transition_bonus(two_steps):
 # The four settings.
 
 
-@pytest.mark.parametrize("noise", ["none", "bernoulli"])
 @pytest.mark.parametrize("thresholds", ["lemma", "paper"])
-def test_fixed_confidence_action(thresholds, noise):
-    model = pacplan.envs.garnet(states=30, seed=4, noise=noise)
+def test_fixed_confidence_action(thresholds):
+    model = pacplan.envs.garnet(states=30, seed=4, noise="bernoulli")
     planner = MDPGapE(epsilon=1.0, delta=0.1, gamma=0.7, thresholds=thresholds)
     plan = planner.plan(model, 0, seed=0)
     q = exact.discounted(model, gamma=0.7)[0]
     assert q.max() - q[plan.action] <= 1.0
-    assert plan.gap <= 1.0
-    others = np.delete(plan.upper, plan.action)
-    assert plan.gap == others.max() - plan.lower[plan.action]
+    assert plan.gap == np.delete(plan.upper, plan.action).max() - plan.lower[plan.action] <= 1.0
     assert plan.certified == (thresholds == "lemma")
     assert plan.stopped_by == ("certified" if thresholds == "lemma" else "rule")
     assert plan.samples == plan.episodes * planner.horizon == plan.calls.sum()
-    assert (plan.lower <= plan.values).all()
-    assert (plan.values <= plan.upper).all()
+    assert (plan.lower <= plan.values).all() and (plan.values <= plan.upper).all()
     truth = exact.finite_horizon(model, gamma=0.7, horizon=planner.horizon)[0, 0]
     if thresholds == "lemma":
-        assert (plan.lower <= truth).all()
-        assert (truth <= plan.upper).all()
+        assert (plan.lower <= truth).all() and (truth <= plan.upper).all()
 
 
 def test_fixed_confidence_value():
@@ -100,8 +95,7 @@ def test_fixed_confidence_value():
     planner = MDPGapE(epsilon=0.6, delta=0.1, gamma=0.5, goal="value")
     plan = planner.plan(model, 0, seed=0)
     truth = exact.finite_horizon(model, gamma=0.5, horizon=planner.horizon)[0, 0].max()
-    assert plan.certified
-    assert plan.upper.max() - plan.lower.max() <= 1.2
+    assert plan.certified and plan.upper.max() - plan.lower.max() <= 1.2
     assert abs(plan.value - truth) <= 0.6
     assert plan.value == pytest.approx(0.5 * (plan.upper.max() + plan.lower.max()))
 
@@ -139,14 +133,10 @@ def test_anytime_bounds_hold_whenever_it_stops():
     assert gaps[-1] < gaps[0]
 
 
-# Horizons.
-
-
-@pytest.mark.parametrize(("epsilon", "steps"), [(1.0, 6), (0.5, 8), (0.2, 10)])
-def test_default_horizon_is_the_papers(epsilon, steps):
-    planner = MDPGapE(epsilon=epsilon, delta=0.1, gamma=0.7)
-    assert planner.horizon == steps
-    assert 2 * 0.7**steps / 0.3 <= epsilon < 2 * 0.7 ** (steps - 1) / 0.3
+def test_default_horizon_is_the_papers():
+    for epsilon, steps in ((1.0, 6), (0.5, 8), (0.2, 10)):
+        assert MDPGapE(epsilon=epsilon, delta=0.1, gamma=0.7).horizon == steps
+        assert 2 * 0.7**steps / 0.3 <= epsilon < 2 * 0.7 ** (steps - 1) / 0.3
 
 
 # Statistics.
@@ -227,11 +217,125 @@ def test_deterministic_rewards_do_not_drift():
     assert plan.gap >= 0.0
 
 
-def test_thresholds_of_the_users_own_are_asked_anew():
-    level = [1.0]
-    own = (lambda n: level[0], lambda n: level[0])
-    planner = MDPGapE(epsilon=0.0, delta=0.1, gamma=0.5, horizon=2, thresholds=own)
-    model = pacplan.envs.garnet(states=20, seed=0)
-    first = planner.plan(model, 0, seed=0, budget=100)
-    level[0] = 50.0
-    assert planner.plan(model, 0, seed=0, budget=100).upper.min() > first.upper.min()
+# Corners: few actions, extreme discounts, episodes that end, actions that vary.
+
+
+def test_one_action_leaves_nothing_to_decide_but_has_a_value():
+    plan = MDPGapE(epsilon=0.1, delta=0.1, gamma=0.9).plan(bandit(0.3), 0, seed=0)
+    assert (plan.action, plan.samples, plan.gap, plan.certified) == (0, 0, 0.0, True)
+    planner = MDPGapE(epsilon=0.2, delta=0.1, gamma=0.5, horizon=4, goal="value")
+    plan = planner.plan(bandit(0.3, noise="bernoulli"), 0, seed=0)
+    assert plan.certified
+    assert abs(plan.value - 0.3 * 1.875) <= 0.2
+    assert plan.samples > 0
+
+
+def by_step():
+    """A model that is another at every step."""
+    rng = np.random.default_rng(5)
+    p = rng.dirichlet(np.ones(2), size=(3, 4, 2))
+    to = rng.permuted(np.broadcast_to(np.arange(4), (3, 4, 2, 4)), axis=-1)[..., :2]
+    return pacplan.TabularMDP(p, rng.random((3, 4, 2)), successors=to, noise="bernoulli")
+
+
+CORNERS = {
+    "gamma = 0": (pacplan.envs.garnet(states=10, actions=3, seed=2), 0.05, 0.0, 1),
+    "gamma = 1": (random_small(np.random.default_rng(0)), 0.8, 1.0, 3),
+    "many successors": (random_small(np.random.default_rng(1), states=6, successors=5), 0.8, 0.6, 3),
+    "absorbing": (
+        pacplan.TabularMDP(
+            np.ones((2, 2, 1)),
+            [[0.3, 1.0], [0.0, 0.0]],
+            successors=np.array([[[0], [1]], [[1], [1]]]),
+            noise="bernoulli",
+        ),
+        0.3,
+        0.9,
+        8,
+    ),
+    "actions by state": (
+        pacplan.TabularMDP(
+            np.random.default_rng(0).dirichlet(np.ones(3), size=(3, 3)),
+            np.random.default_rng(1).random((3, 3)),
+            available=[[True, False, True], [False, True, False], [True, True, True]],
+        ),
+        0.5,
+        0.5,
+        3,
+    ),
+    "by step": (by_step(), 0.5, 0.9, 3),
+}
+
+
+@pytest.mark.parametrize("corner", CORNERS)
+def test_certified_answers_are_right(corner):
+    model, epsilon, gamma, horizon = CORNERS[corner]
+    planner = MDPGapE(epsilon=epsilon, delta=0.1, gamma=gamma, horizon=horizon)
+    plan = planner.plan(model, 0, seed=0)
+    truth = exact.finite_horizon(model, gamma=gamma, horizon=horizon)[0, 0]
+    assert plan.certified and truth.max() - truth[plan.action] <= epsilon
+    truth = truth[list(plan.actions)]
+    assert (plan.lower <= truth).all() and (truth <= plan.upper).all()
+
+
+def pay_and_end():
+    """Paying .5 once and ending beats paying .1 for ten steps."""
+
+    def step(state, action, rng):
+        return (state, -0.5, True) if action == 0 else (state, -0.1, False)
+
+    return step
+
+
+@pytest.mark.parametrize("rewards", ["unknown", "deterministic"])
+def test_the_end_of_an_episode_earns_nothing_more(rewards):
+    model = pacplan.Simulator(pay_and_end(), actions=2, successors=1, reward_range=(-1.0, 0.0))
+    planner = MDPGapE(epsilon=0.3, delta=0.1, gamma=1.0, horizon=10, rewards=rewards)
+    # Ending at once is worth -.5; waiting first costs .1 a step, and never ending costs 1.
+    plan = planner.plan(model, "here", seed=0, budget=300_000)
+    assert plan.lower[0] <= -0.5 <= plan.upper[0]
+    assert plan.lower[1] <= -0.6 <= plan.upper[1]
+    assert plan.values[0] == pytest.approx(-0.5)
+    if rewards == "deterministic":
+        exactly = MDPGapE(epsilon=0.05, delta=0.1, gamma=1.0, horizon=10, rewards=rewards)
+        plan = exactly.plan(model, "here", seed=0)
+        assert plan.certified
+        assert plan.action == 0
+        np.testing.assert_allclose([plan.upper[0], plan.lower[0]], -0.5, atol=1e-9)
+
+
+def test_rewards_that_exclude_zero_with_and_without_an_end():
+    def step(state, action, rng):
+        return state, 0.6 if action else 0.4, False
+
+    for may_end, least in ((True, 0.2), (False, 0.2 * 1.75)):
+        model = pacplan.Simulator(
+            step, actions=2, successors=1, reward_range=(0.2, 1.0), may_end=may_end
+        )
+        seen = []
+        planner = MDPGapE(epsilon=0.4, delta=0.1, gamma=0.5, horizon=3)
+        plan = planner.plan(model, 0, seed=0, callback=lambda s, seen=seen: seen.append(s))
+        assert plan.certified
+        assert plan.action == 1
+        # Before anything is seen the value is at least the lowest reward, once or at every step.
+        assert seen[0].lower.min() == pytest.approx(least)
+        assert seen[0].upper.max() == pytest.approx(1.75)
+
+
+def test_states_with_different_actions():
+    def actions(state):
+        return {"start": ["left", "right"], "one": ["only"], "three": ["a", "b", "c"]}[state]
+
+    def step(state, action, rng):
+        if state == "start":
+            return ("one" if action == "left" else "three"), 0.0, False
+        assert action in actions(state)
+        return "start", {"only": 0.3, "a": 0.2, "b": 0.9, "c": 0.1}[action], False
+
+    planner = MDPGapE(epsilon=0.3, delta=0.1, gamma=0.8, horizon=2)
+    with pytest.raises(ValueError, match="max_actions="):
+        planner.plan(pacplan.Simulator(step, actions=actions, successors=1), "start")
+    model = pacplan.Simulator(step, actions=actions, successors=1, max_actions=3)
+    plan = planner.plan(model, "start", seed=0)
+    assert plan.certified and plan.actions == ("left", "right") and plan.action == "right"
+    assert (plan.lower <= [0.24, 0.72]).all() and (plan.upper >= [0.24, 0.72]).all()

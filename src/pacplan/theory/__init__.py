@@ -11,7 +11,7 @@ the model does not have, TypeError for one of the wrong type.
 """
 
 from pacplan.theory.calls import BracketCalls, bracket_calls
-from pacplan.theory.limit import Alternative, LowerBound, lower_bound
+from pacplan.theory.limit import LowerBound, lower_bound
 from pacplan.theory.paper import (
     Bound,
     Complexity,
@@ -24,7 +24,6 @@ from pacplan.theory.paper import (
 )
 
 __all__ = [
-    "Alternative",
     "Bound",
     "BracketCalls",
     "Complexity",

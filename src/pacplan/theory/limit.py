@@ -10,7 +10,7 @@ from scipy import optimize, special
 from pacplan import exact
 from pacplan.core import checks
 from pacplan.models.protocol import Table
-from pacplan.theory.alternatives import Change, Denial
+from pacplan.theory.alternatives import Denial
 from pacplan.theory.histories import Floats, Graph, History, histories, recurring
 
 _ROUNDS = 200
@@ -18,26 +18,6 @@ _ROUNDS = 200
 _ROUNDING = 1e-12
 # All sets of so many answers are denied; of more, only single ones and all together.
 _MANY = 4
-
-
-@dataclass(frozen=True)
-class Alternative:
-    """A problem that must be told apart from the true one.
-
-    Pairs go by their history (a_0, s_1, a_1, ..., a_h), or by (s, a) without a horizon.
-
-    Attributes:
-        rival: an action of the root that is better there than each of `denied` by more than epsilon.
-        denied: actions that are epsilon-optimal in truth, and not there.
-        laws: of the pairs whose laws are different: the outcomes (probability, reward, successor), the
-            successor None if nothing follows.
-        divergences: KL(P, P') of these laws.
-    """
-
-    rival: int
-    denied: tuple[int, ...]
-    laws: dict[History, tuple[tuple[float, float, int | None], ...]]
-    divergences: dict[History, float]
 
 
 @dataclass(frozen=True)
@@ -49,16 +29,15 @@ class LowerBound:
         time: calls / kl(delta, 1 - delta). If a single action is epsilon-optimal, this is the
             characteristic time T*, which does not depend on delta.
         answers: the actions that are epsilon-optimal.
-        alternatives: the problems that the bound was made from.
         at_most: what the bound would be at most if all alternatives of the class were taken, not only
             those found; for H > 1 as far as a local search can tell.
-        visits: the calls of each pair with which `at_most` of them are enough.
+        visits: the calls of each pair with which `at_most` of them are enough, by its history
+            (a_0, s_1, a_1, ..., a_h), or by (s, a) without a horizon.
     """
 
     calls: float
     time: float
     answers: tuple[int, ...]
-    alternatives: tuple[Alternative, ...]
     at_most: float
     visits: dict[History, float]
 
@@ -126,7 +105,6 @@ class _Program:
             for denied, rival in itertools.product(sets, actions)
             if rival not in denied
         ]
-        self.found: list[Alternative] = []
         # Each row is at most its side; a row of an alternative says sum_e N_e K_e >= kl(q(A), delta).
         self.rows: list[Floats] = []
         self.sides: list[float] = []
@@ -167,8 +145,7 @@ class _Program:
         return LowerBound(
             calls=calls,
             time=calls / price if price > 0.0 else math.nan,
-            answers=tuple(self._action(a) for a in self.answers),
-            alternatives=tuple(self.found),
+            answers=tuple(self.graph.histories[a][-1] for a in self.answers),
             at_most=max(at_most, calls),
             visits=dict(zip(self.graph.histories, inside.tolist(), strict=False)),
         )
@@ -192,7 +169,6 @@ class _Program:
             price = kl(at, self.delta)
             slope = math.log(at / self.delta) - math.log((1.0 - at) / (1.0 - self.delta))
             for change in denial.cheap(point[: self.pairs], thorough=thorough):
-                self.found.append(self._alternative(denial, change))
                 row = np.append(-change.divergences, np.zeros(len(self.answers)))
                 row[places] = slope
                 self._add(row, slope * at - price)
@@ -213,23 +189,6 @@ class _Program:
         if found.status != 0:
             raise ArithmeticError(f"the linear program of the lower bound failed: {found.message}")
         return np.maximum(found.x, 0.0), float(found.fun)
-
-    def _action(self, pair: int) -> int:
-        """The action of a pair."""
-        return self.graph.histories[pair][-1]
-
-    def _alternative(self, denial: Denial, change: Change) -> Alternative:
-        graph = self.graph
-        # The last entry stands for the end. The root of a tree is no successor.
-        states = [*((0, *graph.histories[e])[-2] for e in graph.first), None]
-        laws, divergences = {}, {}
-        for e in np.flatnonzero((change.laws != graph.chances).any(1)):
-            row = zip(change.laws[e], graph.rewards[e], graph.successors[e], strict=True)
-            outcomes = ((float(p), float(r), states[after]) for p, r, after in row if p > 0.0)
-            laws[graph.histories[e]] = tuple(outcomes)
-            divergences[graph.histories[e]] = float(change.divergences[e])
-        denied = tuple(self._action(a) for a in denial.denied)
-        return Alternative(self._action(denial.rival), denied, laws, divergences)
 
 
 def kl(p: float, q: float) -> float:
