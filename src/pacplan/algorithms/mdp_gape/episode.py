@@ -17,14 +17,7 @@ from pacplan.algorithms.mdp_gape.bounds import refresh_node, refresh_pair
 from pacplan.algorithms.mdp_gape.graph import Graph, acting, graph_has_room, join
 from pacplan.compiled.jit import inlined
 from pacplan.engine import episodes
-from pacplan.engine.calls import (
-    BAD_ANSWER,
-    CHUNK_DONE,
-    REWARD_VARIES,
-    break_promise,
-    follow,
-    halted,
-)
+from pacplan.engine.calls import BAD_ANSWER, CHUNK_DONE, REWARD_VARIES, break_promise, follow, halted
 from pacplan.engine.root_rules import argmax_at_random, best_and_challenger, gap_of, largest, wider
 from pacplan.engine.search import kernel_arrays
 from pacplan.engine.tree import NONE, add_node, add_pair, set_bounds, untried_action
