@@ -129,12 +129,7 @@ class Clock:
 def clock(monkeypatch):
     """The clock that plans go by, for tests that must not depend on how busy the machine is."""
     fake = Clock()
-    for module in (
-        "algorithms.common.base",
-        "algorithms.common.recursion",
-        "models.sessions",
-        "engine.driver",
-    ):
+    for module in ("algorithms.common.base", "models.sessions", "engine.driver"):
         monkeypatch.setattr(f"pacplan.{module}.time", fake)
     return fake
 

@@ -50,7 +50,7 @@ def interpreted(monkeypatch):
 
 
 def test_more_pairs_than_there_is_room_for_are_refused():
-    with pytest.raises(RuntimeError, match=r"Greedy adds more .* one pair and one node per step"):
+    with pytest.raises(RuntimeError, match=r"planner adds more .* one pair and one node per step"):
         Greedy(gamma=0.7).plan(ENDLESS, 0, seed=0, budget=50_000)
 
 

@@ -96,8 +96,13 @@ class Agent:
         self.budget, self.time_limit = budget, time_limit
         self.reuse = checks.flag("reuse", reuse)
         self.spread = checks.choice("spread", spread, ("none", "union"))
-        if self.reuse:
-            planner.check_reuse(model)
+        if self.reuse and not planner.reuses_trees:
+            raise ValueError(f"{type(planner).__name__} starts every plan anew; pass reuse=False")
+        if self.reuse and not model.stationary:
+            raise ValueError(
+                "the model is not stationary: what was seen h steps after one root says nothing about "
+                "h - 1 steps after the next; pass reuse=False"
+            )
         if self.spread == "union" and getattr(planner, "delta", None) is None:
             raise ValueError(f"spread='union' shares delta among decisions, but {planner!r} has none")
         # A copy, so that two agents with one sequence decide alike; children that were spawned stay so.

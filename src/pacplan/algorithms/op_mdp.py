@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pacplan.algorithms.common.base import Planner
-from pacplan.algorithms.common.certainty import certain_plan, check_limits, read_certain, tails_of
+from pacplan.algorithms.common.certainty import CertainPlanner, check_limits, read_certain, tails_of
 from pacplan.algorithms.common.horizons import check_gamma_and_horizon
 from pacplan.algorithms.common.plans import EstimateSearch, best_estimate
 from pacplan.compiled.jit import inlined
@@ -18,8 +17,7 @@ from pacplan.engine.query import Query
 from pacplan.engine.search import kernel_arrays
 from pacplan.engine.search_tree import Reader
 from pacplan.engine.tree import LINKS, NODE_FIELDS, NONE, add_node, add_pair, link_child, set_bounds
-from pacplan.models.protocol import Session
-from pacplan.result import Plan
+from pacplan.models.protocol import Model, Session
 
 PAIR = np.dtype(
     [
@@ -255,7 +253,7 @@ def _call(search: Any, model: Any, most: int, rng: Any) -> int:
     return CHUNK_DONE
 
 
-class OPMDP(Planner):
+class OPMDP(CertainPlanner):
     """Optimistic planning with known probabilities and rewards: no sampling, certain bounds.
 
     Leaves are worth between 0 and 1/(1-gamma) (for rewards in [0, 1]), inner states the largest over
@@ -293,16 +291,8 @@ class OPMDP(Planner):
     def start(self, query: Query, session: Session) -> "_PolicySearch":
         return _PolicySearch(self, query, session)
 
-    def finish(self, query: Query, search: "_PolicySearch", stopped_by: str, seconds: float) -> Plan:
-        return certain_plan(
-            self,
-            query,
-            search,
-            stopped_by,
-            seconds,
-            surely="That is certain.",
-            assumed=("the tables of the model are true",),
-        )
+    def assumptions(self, model: Model, search: Any) -> tuple[str, ...]:
+        return ("the tables of the model are true",)
 
 
 class _PolicySearch(EstimateSearch):
@@ -348,6 +338,11 @@ class _PolicySearch(EstimateSearch):
                 pair = self.tree.pairs[link]
                 lower[pair["action"]], upper[pair["action"]] = pair["lower"], pair["upper"]
         return lower, upper
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """Lower bounds of the root's actions that were tried."""
+        return np.where(self.calls > 0, self._bounds()[0], np.nan)
 
     def deepest(self) -> int:
         """Depth of the tree."""

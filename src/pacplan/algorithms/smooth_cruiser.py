@@ -3,11 +3,11 @@
 import math
 import sys
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from pacplan.algorithms.common.horizons import check_endless, most_actions
+from pacplan.algorithms.common.horizons import most_actions
 from pacplan.algorithms.common.recursion import (
     BLOCK,
     END,
@@ -15,14 +15,13 @@ from pacplan.algorithms.common.recursion import (
     Recursion,
     RecursivePlanner,
     RecursiveSearch,
-    units,
 )
 from pacplan.core import checks
 from pacplan.core.words import exactly
 from pacplan.engine.driver import Limits
 from pacplan.engine.query import Query
+from pacplan.engine.values import step_width
 from pacplan.models.protocol import Model, Session
-from pacplan.result import Plan
 
 _MOST_DRAWS = 2.0**62
 # Every frame multiplies the calls by 36 or more, so a recursion of this depth takes infinitely many.
@@ -53,7 +52,7 @@ class SmoothCruiser(RecursivePlanner):
     Args:
         epsilon: accuracy of the value, in the model's reward units.
         delta: probability with which it may be missed.
-        gamma: discount in [0, 1).
+        gamma: discount in (0, 1).
         temperature: lambda, in the model's reward units.
     """
 
@@ -63,14 +62,16 @@ class SmoothCruiser(RecursivePlanner):
     def __init__(self, *, epsilon: float, delta: float, gamma: float, temperature: float = 0.5) -> None:
         super().__init__(epsilon=epsilon, delta=delta, gamma=gamma)
         self.temperature = checks.positive("temperature", temperature)
+        said = exactly(self.temperature)
+        self.estimated = f"The state's value, regularised by the entropy at temperature {said},"
 
     def calls(self, model: Model) -> float:
         """Calls that a plan in `model` takes; fewer only if episodes end. May be infinite."""
-        return self._shape(model).calls
+        return self._shape(model)[-1]
 
-    def _shape(self, model: Model) -> "_Shape":
-        scale = units(model, self.gamma)
-        epsilon, temperature = self.epsilon / scale.width, self.temperature / scale.width
+    def _shape(self, model: Model) -> tuple[float, float, float, float]:
+        width = step_width(model.reward_range, model.may_end)
+        epsilon, temperature = self.epsilon / width, self.temperature / width
         if 0.0 in (epsilon, temperature):
             raise ValueError(
                 f"epsilon={self.epsilon} or temperature={self.temperature} is too small to compute "
@@ -79,44 +80,30 @@ class SmoothCruiser(RecursivePlanner):
         return _shape(epsilon, self.delta, self.gamma, temperature, most_actions(self, model))
 
     def check_query(self, query: Query, limits: Limits) -> None:
-        check_endless(query.model)
-        shape = self._shape(query.model)
-        if not shape.calls < _MOST_DRAWS and limits.budget is None and limits.time_limit is None:
+        super().check_query(query, limits)
+        calls = self.calls(query.model)
+        if not calls < _MOST_DRAWS and limits.budget is None and limits.time_limit is None:
             raise ValueError(
-                f"SmoothCruiser would take {shape.calls:.3g} calls here; raise epsilon, or pass "
+                f"SmoothCruiser would take {calls:.3g} calls here; raise epsilon, or pass "
                 "budget= or time_limit="
             )
 
     def start(self, query: Query, session: Session) -> "_SmoothSearch":
         return _SmoothSearch(self, query, session)
 
-    def finish(self, query: Query, search: "_SmoothSearch", stopped_by: str, seconds: float) -> Plan:
-        temperature = exactly(self.temperature)
-        what = f"The state's value, regularised by the entropy at temperature {temperature},"
-        return self.value_plan(query, search, stopped_by, seconds, search.smooth_value(), what)
-
-
-class _Shape(NamedTuple):
-    top: float
-    kappa: float
-    constant: float
-    calls: float
-
 
 @cache
-def _shape(epsilon: float, delta: float, gamma: float, temperature: float, actions: int) -> _Shape:
-    """What follows from the settings for rewards in [0, 1]."""
+def _shape(
+    epsilon: float, delta: float, gamma: float, temperature: float, actions: int
+) -> tuple[float, float, float, float]:
+    """(1 + M) / (1 - gamma), kappa, N(e) e^2 and the calls, for rewards in [0, 1]."""
     entropy = temperature * math.log(actions)
     root = math.sqrt(gamma)
-    # 1 - sqrt(gamma), even if the root is rounded to 1.
-    rest = -math.expm1(0.5 * math.log(gamma)) if gamma > 0.0 else 1.0
+    rest = -math.expm1(0.5 * math.log(gamma))  # 1 - sqrt(gamma), even if the root is rounded to 1
     top = (1.0 + entropy) / (1.0 - gamma)
     kappa = rest * temperature / actions
     scale = (1.0 + entropy) / ((1.0 - gamma) * (1.0 - gamma) * rest)
     factor = 18.0 * scale * scale
-
-    def below(accuracy: float) -> float:
-        return accuracy / root if root > 0.0 else math.inf
 
     def sizes(log_share: float) -> tuple[float, float]:
         """Calls, and estimates of Q, of the whole recursion, if log(1/delta') is this."""
@@ -125,7 +112,7 @@ def _shape(epsilon: float, delta: float, gamma: float, temperature: float, actio
         @cache
         def of_q(level: float) -> tuple[float, float]:
             draws = actions * float(np.ceil(constant / level / level))
-            calls, estimates = of_v(below(level))
+            calls, estimates = of_v(level / root)
             return draws * (1.0 + calls), 1.0 + draws * estimates
 
         @cache
@@ -135,14 +122,14 @@ def _shape(epsilon: float, delta: float, gamma: float, temperature: float, actio
             if accuracy >= kappa:
                 return of_q(accuracy)
             calls, estimates = of_q(math.sqrt(kappa * accuracy))
-            more_calls, more_estimates = of_v(below(accuracy))
+            more_calls, more_estimates = of_v(accuracy / root)
             return calls + 1.0 + more_calls, estimates + more_estimates
 
         return of_q(epsilon)
 
     log_share, calls = -math.log(delta), math.inf
     # A recursion of more than so many levels takes infinitely many calls.
-    finite = root == 0.0 or math.log(top) - math.log(epsilon) < -_ENDLESS * math.log(root)
+    finite = math.log(top) - math.log(epsilon) < -_ENDLESS * math.log(root)
     while finite:
         # The more estimates there are, the smaller is each one's share of delta, and the more calls it
         # takes. The shares decrease to a fixed point, which the last step makes sure of.
@@ -151,27 +138,23 @@ def _shape(epsilon: float, delta: float, gamma: float, temperature: float, actio
         if not math.isfinite(calls) or needed <= log_share:
             break
         log_share = needed + 1e-3
-    return _Shape(top, kappa, factor * (math.log(2.0 * actions) + log_share), calls)
+    return top, kappa, factor * (math.log(2.0 * actions) + log_share), calls
 
 
 class _SmoothSearch(RecursiveSearch):
-    """The recursion; all values in it are scaled."""
+    """The recursion."""
 
     def __init__(self, planner: SmoothCruiser, query: Query, session: Session) -> None:
         super().__init__(planner, query, session)
-        self._units = units(query.model, planner.gamma)
+        self.values = np.full(len(query.actions), np.nan)  # so far
         self._gamma, self._root = planner.gamma, math.sqrt(planner.gamma)
-        self._epsilon = planner.epsilon / self._units.width
-        self._temperature = planner.temperature / self._units.width
+        self._epsilon = planner.epsilon / self.width
+        self._temperature = planner.temperature / self.width
         self._top, self._kappa, self._constant, _ = planner._shape(query.model)
         self._means = np.full(len(query.actions), np.nan)  # of the root's actions so far
 
     def recurse(self) -> Recursion:
         yield self._estimate_q(self.root_state, len(self.actions), 0, None, self._epsilon)
-
-    def _below(self, accuracy: float) -> float:
-        """The accuracy one step later."""
-        return accuracy / self._root if self._root > 0.0 else math.inf
 
     def _estimate_q(
         self, state: int, actions: int, h: int, first: int | None, accuracy: float
@@ -179,27 +162,26 @@ class _SmoothSearch(RecursiveSearch):
         """estimateQ: the means of N draws of every action, one by one if each needs a sampleV."""
         level = max(accuracy, sys.float_info.min)  # An accuracy may underflow.
         wanted = max(1, math.ceil(min(self._constant / level / level, _MOST_DRAWS)))
-        below = self._below(accuracy)
+        below = accuracy / self._root
         leaf = below >= self._top
-        sums, draws = np.zeros(actions), np.zeros(actions, np.int64)
-        while draws[-1] < wanted:
+        sums, draws = np.zeros(actions), 0
+        while draws < wanted:
             # The root's estimates are there from the beginning.
-            more = max(1, int(draws[-1])) if first is None else BLOCK
-            more = min(wanted - int(draws[-1]), more, BLOCK) if leaf else 1
+            more = max(1, draws) if first is None else BLOCK
+            more = min(wanted - draws, more, BLOCK) if leaf else 1
+            draws += more
             for a in range(actions):
                 of = a if first is None else first
-                drawn = yield Draws([state], [a], more, h, of, offered=not leaf)
-                successors, rewards, offered = drawn
+                successors, rewards, offered = yield Draws([state], [a], more, h, of, offered=not leaf)
                 ends = np.count_nonzero(successors == END)
-                sums[a] += self._units.scaled(rewards).sum() + self._gamma * ends * self._units.ended
+                sums[a] += self.scaled(rewards).sum() + self._gamma * ends * self.ended
                 if not leaf and not ends:
                     child, count = int(successors[0, 0]), int(offered[0, 0])
                     value = yield self._sample_v(child, count, h + 1, of, below)
                     sums[a] += self._gamma * value
-                draws[a] += more
                 if first is None:
-                    self._means[a] = np.clip(sums[a] / draws[a], 0.0, self._top)
-                    self.values[a] = self._units.value(self._means[a])
+                    self._means[a] = np.clip(sums[a] / draws, 0.0, self._top)
+                    self.values[a] = self.in_units(self._means[a])
         return np.clip(sums / wanted, 0.0, self._top)
 
     def _sample_v(self, state: int, actions: int, h: int, first: int, accuracy: float) -> Recursion:
@@ -213,13 +195,13 @@ class _SmoothSearch(RecursiveSearch):
                 return total + discount * smooth
             action = int(np.searchsorted(np.cumsum(policy)[:-1], self.ties.random(), side="right"))
             successors, rewards, offered = yield Draws([state], [action], 1, h, first)
-            x = self._units.scaled(float(rewards[0, 0]))
+            x = self.scaled(float(rewards[0, 0]))
             total += discount * (smooth - float(policy @ q) + x)
             discount *= self._gamma
-            accuracy = self._below(accuracy)
+            accuracy /= self._root
             state, actions, h = int(successors[0, 0]), int(offered[0, 0]), h + 1
             if state == END:
-                return total + discount * self._units.ended
+                return total + discount * self.ended
         return total
 
     def _smooth_max(self, q: Any) -> tuple[float, Any]:
@@ -228,7 +210,7 @@ class _SmoothSearch(RecursiveSearch):
         mass = weights.sum()
         return float(q.max() + self._temperature * np.log(mass)), weights / mass
 
-    def smooth_value(self) -> float:
+    def value(self) -> float:
         """F of the estimates of the root's actions so far, in the user's units; NaN: there are none."""
         means = self._means[~np.isnan(self._means)]
-        return float(self._units.value(self._smooth_max(means)[0])) if len(means) else math.nan
+        return float(self.in_units(self._smooth_max(means)[0])) if len(means) else math.nan

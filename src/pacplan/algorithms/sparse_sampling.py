@@ -1,6 +1,7 @@
 """Sparse Sampling (Kearns, Mansour, Ng 2002): a tree of fixed width and depth."""
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,16 +9,15 @@ from numpy.typing import NDArray
 from pacplan.algorithms.common.base import Planner
 from pacplan.algorithms.common.confidence import size_assumptions
 from pacplan.algorithms.common.horizons import check_gamma_and_horizon, check_steps, default_horizon
-from pacplan.algorithms.common.plans import bounded_plan, estimates_plan
+from pacplan.algorithms.common.plans import nearly_optimal
 from pacplan.algorithms.common.recursion import BLOCK, END, Draws, Recursion, RecursiveSearch
 from pacplan.bounds.elementary import powers
 from pacplan.core import checks
 from pacplan.core.words import at_most, complement
-from pacplan.engine.driver import Limits
+from pacplan.engine.driver import Limits, Snapshot
 from pacplan.engine.query import Query
 from pacplan.engine.values import step_width, value_range
 from pacplan.models.protocol import Model, Session
-from pacplan.result import Plan
 
 Ints = NDArray[np.int64]
 
@@ -149,32 +149,16 @@ class SparseSampling(Planner):
     def start(self, query: Query, session: Session) -> "_SparseSearch":
         return _SparseSearch(self, query, session)
 
-    def finish(self, query: Query, search: "_SparseSearch", stopped_by: str, seconds: float) -> Plan:
-        if stopped_by != "rule" or self.epsilon is None or self.delta is None:
-            guarantee = "With a width of the user's choice, nothing is proven."
-            if stopped_by != "rule":
-                guarantee = "The recursion was not finished, so nothing is known about it."
-            return estimates_plan(self, query, search, stopped_by, seconds, guarantee=guarantee)
-        model = query.model
-        ends = value_range(model.reward_range, model.may_end, self.gamma, search.horizon)[-1]
-        lower = np.maximum(search.values - 0.5 * self.epsilon, ends["node_lower"])
-        upper = np.minimum(search.values + 0.5 * self.epsilon, ends["node_upper"])
-        snapshot = search.standing(search.recommended(), seconds, lower, upper)
-        assert snapshot.gap is not None
-        return bounded_plan(
-            self,
-            query,
-            search,
-            snapshot,
-            stopped_by,
-            guarantee=(
-                f"Action {snapshot.action!r} is within {at_most(max(0.0, snapshot.gap))} of optimal in "
-                f"the {search.horizon}-step problem, with probability at least "
-                f"{complement(self.delta)}."
-            ),
-            assumptions=size_assumptions(model),
-            values=search.values.copy(),
-        )
+    def guarantee(self, model: Model, search: Any, snapshot: Snapshot) -> str:
+        if not search.over:
+            return "The recursion was not finished, so nothing is known about it."
+        if self.epsilon is None or self.delta is None:
+            return "With a width of the user's choice, nothing is proven."
+        chance = complement(self.delta)
+        return f"{nearly_optimal(snapshot, search.horizon)}, with probability at least {chance}."
+
+    def assumptions(self, model: Model, search: Any) -> tuple[str, ...]:
+        return size_assumptions(model)
 
 
 class _SparseSearch(RecursiveSearch):
@@ -183,8 +167,20 @@ class _SparseSearch(RecursiveSearch):
     def __init__(self, planner: SparseSampling, query: Query, session: Session) -> None:
         self._width, horizon = planner.shape(query.model)
         super().__init__(planner, query, session, horizon=horizon)
+        self.values = np.full(len(query.actions), np.nan)  # so far
         self._gamma = planner.gamma
+        self._error = None if planner.epsilon is None else 0.5 * planner.epsilon
+        ranges = value_range(query.model.reward_range, query.model.may_end, planner.gamma, horizon)
+        self._ends = ranges[-1]
         self._pairs = max(1, BLOCK // self._width)  # of which the draws fit into a block
+
+    def snapshot(self, seconds: float) -> Snapshot:
+        """How the search stands: with bounds if it is over, and the width was chosen for them."""
+        if self._error is None or not self.over:
+            return super().snapshot(seconds)
+        lower = np.maximum(self.values - self._error, self._ends["node_lower"])
+        upper = np.minimum(self.values + self._error, self._ends["node_upper"])
+        return self.standing(self.recommended(), seconds, lower, upper)
 
     def recurse(self) -> Recursion:
         root = np.array([self.root_state])

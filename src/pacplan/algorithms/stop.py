@@ -4,25 +4,34 @@ import math
 from collections.abc import Iterator
 from heapq import heappop, heappush
 from itertools import count, product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pacplan.algorithms.common.confidence import size_assumptions, tail
-from pacplan.algorithms.common.horizons import check_endless, most_actions
-from pacplan.algorithms.common.plans import best_estimate, bounded_plan
-from pacplan.algorithms.common.recursion import Node, Pair, Recursion, RecursivePlanner, RecursiveSearch
+from pacplan.algorithms.common.horizons import most_actions
+from pacplan.algorithms.common.plans import best_estimate, nearly_optimal
+from pacplan.algorithms.common.recursion import (
+    PAUSE,
+    Node,
+    Pair,
+    Recursion,
+    RecursivePlanner,
+    RecursiveSearch,
+)
 from pacplan.core import checks
-from pacplan.core.words import at_most, complement
+from pacplan.core.words import complement
 from pacplan.engine.driver import Limits, Snapshot
 from pacplan.engine.query import Query
 from pacplan.engine.search import losses
 from pacplan.engine.values import step_range, step_width, value_range
 from pacplan.models.protocol import Model, Session
-from pacplan.result import Plan
 
 # More draws than this are never made.
 _MOST_DRAWS = 2**62
+# Policies made between two looks at the clock.
+_AT_ONCE = 1000
 
 
 class _Choice(NamedTuple):
@@ -77,8 +86,6 @@ class StOP(RecursivePlanner):
         self, *, epsilon: float, delta: float, gamma: float, max_policies: int = 100_000
     ) -> None:
         super().__init__(epsilon=epsilon, delta=delta, gamma=gamma)
-        if self.gamma == 0.0:
-            raise ValueError("gamma must lie in (0, 1): for gamma=0 use MDPGapE with horizon=1")
         self.max_policies = checks.integer("max_policies", max_policies, least=1)
 
     def depth(self, model: Model) -> int:
@@ -106,32 +113,22 @@ class StOP(RecursivePlanner):
         return math.ceil(min(0.5 * share * spread * spread, _MOST_DRAWS))
 
     def check_query(self, query: Query, limits: Limits) -> None:
-        check_endless(query.model)
+        super().check_query(query, limits)
         self.trajectories(query.model, 1)
 
     def start(self, query: Query, session: Session) -> "_PolicySearch":
         return _PolicySearch(self, query, session)
 
-    def finish(self, query: Query, search: "_PolicySearch", stopped_by: str, seconds: float) -> Plan:
-        snapshot = search.snapshot(seconds)
-        assert snapshot.lower is not None and snapshot.upper is not None and snapshot.gap is not None
-        search.horizon = search.deepest
-        model = query.model
-        return bounded_plan(
-            self,
-            query,
-            search,
-            snapshot,
-            stopped_by,
-            guarantee=(
-                f"Action {snapshot.action!r} is within {at_most(max(0.0, snapshot.gap))} of optimal "
-                f"over an infinite horizon, with probability at least {complement(self.delta)}."
-                f"{search.shortage}"
-            ),
-            assumptions=size_assumptions(model),
-            values=np.where(search.evaluated, 0.5 * (snapshot.lower + snapshot.upper), np.nan),
-            value=0.5 * float(snapshot.lower.max() + snapshot.upper.max()),
-        )
+    def guarantee(self, model: Model, search: Any, snapshot: Snapshot) -> str:
+        chance = complement(self.delta)
+        found = nearly_optimal(snapshot, None)
+        return f"{found}, with probability at least {chance}.{search.shortage}"
+
+    def assumptions(self, model: Model, search: Any) -> tuple[str, ...]:
+        return size_assumptions(model)
+
+    def value_estimate(self, search: Any, snapshot: Snapshot) -> float:
+        return 0.5 * float(snapshot.lower.max() + snapshot.upper.max())
 
 
 class _PolicySearch(RecursiveSearch):
@@ -146,7 +143,7 @@ class _PolicySearch(RecursiveSearch):
         self._least, self._most = low / (1.0 - planner.gamma), high / (1.0 - planner.gamma)
         self._lower = np.full(len(query.actions), self._least)
         self._upper = np.full(len(query.actions), self._most)
-        self.evaluated = np.zeros(len(query.actions), np.bool_)  # by at least one policy
+        self._evaluated = np.zeros(len(query.actions), np.bool_)  # by at least one policy
         # For every first action a heap of policies, the largest upper bound first.
         self._policies: list[list[tuple[float, int, _Policy]]] = [[] for _ in query.actions]
         self._ages = count()
@@ -156,6 +153,11 @@ class _PolicySearch(RecursiveSearch):
         """How the search stands; the action with the smallest bound on its loss is recommended."""
         lower, upper = self._lower.copy(), self._upper.copy()
         return self.standing(best_estimate(-losses(lower, upper), self.order), seconds, lower, upper)
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """Middles of the bounds of actions that some policy of theirs was evaluated of; else NaN."""
+        return np.where(self._evaluated, 0.5 * (self._lower + self._upper), np.nan)
 
     def recurse(self) -> Recursion:
         """StOP itself."""
@@ -182,13 +184,14 @@ class _PolicySearch(RecursiveSearch):
         self._check_number(draws, policy)
         yield self._draw(root, draws, depth, policy.choice)
         self._check_number(draws, policy)
-        self.deepest = max(self.deepest, depth)
+        self.horizon = max(self.horizon, depth)
         error = tail(self._model, planner.gamma, depth)
         discount = planner.gamma**depth
         first = policy.choice.action
         children = self._children(root, draws, depth, policy.choice)
-        for total, choice in children:
-            self.look_at_clock()
+        for i, (total, choice) in enumerate(children):
+            if i % _AT_ONCE == 0:
+                yield PAUSE
             value = total / draws
             child = _Policy(
                 choice,
@@ -198,7 +201,7 @@ class _PolicySearch(RecursiveSearch):
             )
             heappush(self._policies[first], (-child.upper, next(self._ages), child))
             self._lower[first] = max(self._lower[first], child.lower)
-        self.evaluated[first] = True
+        self._evaluated[first] = True
 
     def _options(self, node: Node, choice: _Choice | None) -> list[Pair]:
         """The actions that a policy may take: the one fixed, or any."""
@@ -214,7 +217,6 @@ class _PolicySearch(RecursiveSearch):
 
     def _number(self, node: Node, draws: int, steps: int, choice: _Choice | None) -> int:
         """How many policies there are below a node, as far as its draws are known."""
-        self.look_at_clock()
         if steps == 1:
             return len(self._options(node, choice))
         return sum(
@@ -253,7 +255,6 @@ class _PolicySearch(RecursiveSearch):
                 for i, child, visits in seen
             ]
             for combination in product(*below):
-                self.look_at_clock()
                 total = earned + gamma * sum(part for part, _ in combination)
                 parts = (part for _, part in combination)
                 follow = {i: part for (i, _, _), part in zip(seen, parts, strict=True)}

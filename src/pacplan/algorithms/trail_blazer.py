@@ -5,20 +5,13 @@ from functools import lru_cache
 
 import numpy as np
 
-from pacplan.algorithms.common.horizons import check_endless, most_actions
+from pacplan.algorithms.common.horizons import most_actions
 from pacplan.algorithms.common.plans import best_estimate
-from pacplan.algorithms.common.recursion import (
-    Node,
-    Pair,
-    Recursion,
-    RecursivePlanner,
-    RecursiveSearch,
-    units,
-)
+from pacplan.algorithms.common.recursion import Node, Pair, Recursion, RecursivePlanner, RecursiveSearch
 from pacplan.engine.driver import Limits
 from pacplan.engine.query import Query
+from pacplan.engine.values import step_width
 from pacplan.models.protocol import Model, Session
-from pacplan.result import Plan
 
 # More samples than this cannot be counted.
 _MOST_SAMPLES = 2.0**61
@@ -78,9 +71,8 @@ class TrailBlazer(RecursivePlanner):
 
     def constants(self, model: Model) -> tuple[float, float, int]:
         """Eta, log(K / delta) + gamma / (eta - gamma) + lambda + 1, and the root's m."""
-        scale = units(model, self.gamma)
-        gamma, epsilon = self.gamma, self.epsilon / scale.width
-        count = most_actions(self, model)
+        gamma, rest, count = self.gamma, 1.0 / (1.0 - self.gamma), most_actions(self, model)
+        epsilon = self.epsilon / step_width(model.reward_range, model.may_end)
         eta = gamma ** (1.0 / max(2.0, -math.log(epsilon))) if epsilon > 0.0 else 1.0
         if not gamma < eta < 1.0:
             raise ValueError(
@@ -89,7 +81,7 @@ class TrailBlazer(RecursivePlanner):
             )
         extra = 0.0  # lambda
         if count > 1:
-            distance = math.log(epsilon) - math.log(scale.rest)
+            distance = math.log(epsilon) - math.log(rest)
             extra = 2.0 * distance * distance / math.log(eta / gamma)
             extra *= max(0.0, math.log(math.log(count) / (1.0 - eta)))
         level = math.log(count) - math.log(self.delta) + gamma / (eta - gamma) + extra + 1.0
@@ -101,30 +93,25 @@ class TrailBlazer(RecursivePlanner):
                 f"TrailBlazer with gamma={gamma} and epsilon={self.epsilon} would need {least:.3g} "
                 "samples of every action before it looks further ahead; give a smaller gamma"
             )
-        ratio = scale.rest / epsilon
+        ratio = rest / epsilon
         samples = (extra - math.log(self.delta)) * ratio * ratio
         return eta, level, max(1, math.ceil(min(samples, 2.0**62)))
 
     def check_query(self, query: Query, limits: Limits) -> None:
-        check_endless(query.model)
+        super().check_query(query, limits)
         self.constants(query.model)
 
     def start(self, query: Query, session: Session) -> "_TrailSearch":
         return _TrailSearch(self, query, session)
 
-    def finish(self, query: Query, search: "_TrailSearch", stopped_by: str, seconds: float) -> Plan:
-        search.horizon = search.deepest
-        what = "The optimal value of the state"
-        return self.value_plan(query, search, stopped_by, seconds, search.value(), what)
-
 
 class _TrailSearch(RecursiveSearch):
-    """The recursion; all values in it are scaled."""
+    """The recursion."""
 
     def __init__(self, planner: TrailBlazer, query: Query, session: Session) -> None:
         super().__init__(planner, query, session)
-        self._units = units(query.model, planner.gamma)
-        self._gamma, self._epsilon = planner.gamma, planner.epsilon / self._units.width
+        self.values = np.full(len(query.actions), np.nan)  # so far
+        self._gamma, self._epsilon = planner.gamma, planner.epsilon / self.width
         self._eta, self._level, self._samples = planner.constants(query.model)
         self.root = Node(self.root_state, 0, len(query.actions))
         self._candidates = self.root.pairs
@@ -135,50 +122,56 @@ class _TrailSearch(RecursiveSearch):
 
     def _max(self, node: Node, samples: int, accuracy: float) -> Recursion:
         """A MAX node."""
-        self.deepest = max(self.deepest, node.h + 1)
-        level = self._level - math.log(accuracy)
+        is_root, level = node is self.root, self._level - math.log(accuracy)
         last = self._first_round((1.0 - self._eta) * accuracy, level)
+        if not is_root and self._below(self._spread(level, last)) >= self.rest:
+            return 0.0  # Its AVG nodes return 0 even in the last round.
+        self.horizon = max(self.horizon, node.h + 1)
         candidates, best, stage = node.pairs, math.nan, 0
         while len(candidates) > 1:
             if stage == last:
                 return best
-            stage = self._next_round(stage, last, level, node is self.root)
-            spread = 2.0 * self._units.rest * _root(level, stage)
-            below = spread * self._eta / (1.0 - self._eta)
-            values = []
-            if below < self._units.rest:
+            stage = self._next_round(stage, last, level, is_root)
+            spread = self._spread(level, stage)
+            values, below = [], self._below(spread)
+            if below < self.rest:
                 yield self.draw(candidates, stage)
             for pair in candidates:
                 values.append((yield self._avg(pair, stage, below)))
             best = max(values)
             least = best - 4.0 * spread / (1.0 - self._eta)
             candidates = [p for p, v in zip(candidates, values, strict=True) if v >= least]
-            if node is self.root:
+            if is_root:
                 self._candidates = candidates
         return (yield self._avg(candidates[0], samples, self._eta * accuracy))
 
     def _avg(self, pair: Pair, samples: int, accuracy: float) -> Recursion:
         """An AVG node."""
-        if accuracy >= self._units.rest:
+        if accuracy >= self.rest:
             return 0.0
-        if len(pair) < samples:
-            yield self.draw([pair], samples)
-        total, left, below = 0.0, samples, accuracy / self._gamma
-        worthless = self._worthless(below)
+        yield self.draw([pair], samples)
+        total, left = 0.0, samples
         for _, child, count in pair.visits(samples):
             left -= count
-            if not worthless:
-                total += count * (yield self._max(child, count, below))
-        total += left * self._units.ended
-        mean = self._units.scaled(pair.earned[len(pair)] / len(pair))
-        value = mean + self._gamma * total / samples
+            total += count * (yield self._max(child, count, accuracy / self._gamma))
+        total += left * self.ended
+        mean = self.scaled(pair.earned[len(pair)] / len(pair))
+        value = float(mean) + self._gamma * total / samples
         if pair.node is self.root:
-            self.values[pair.action] = self._units.value(value)
+            self.values[pair.action] = self.in_units(value)
         return value
+
+    def _spread(self, level: float, stage: int) -> float:
+        """U."""
+        return 2.0 * self.rest * _root(level, stage)
+
+    def _below(self, spread: float) -> float:
+        """The accuracy with which the candidates are called."""
+        return spread * self._eta / (1.0 - self._eta)
 
     def _first_round(self, limit: float, level: float) -> int:
         """The first round with U < limit."""
-        return _first_below(limit / (2.0 * self._units.rest), level)
+        return _first_below(limit / (2.0 * self.rest), level)
 
     def _next_round(self, stage: int, last: int, level: float, is_root: bool) -> int:
         """The next round to compare in, at most the last.
@@ -187,17 +180,10 @@ class _TrailSearch(RecursiveSearch):
         best: none is in earlier rounds than the first here. But the root's rounds double until then, so
         that there are estimates to show.
         """
-        first = self._first_round(0.25 * (1.0 - self._eta) * self._units.rest, level)
+        first = self._first_round(0.25 * (1.0 - self._eta) * self.rest, level)
         if stage < first:
             return min(first, last, 2 * stage + 1 if is_root else first)
         return min(last, stage + max(1, int(_GROWTH * stage)))
-
-    def _worthless(self, accuracy: float) -> bool:
-        """Whether MAX nodes return 0 at this accuracy, since their AVG nodes do in the last round."""
-        level = self._level - math.log(accuracy)
-        last = self._first_round((1.0 - self._eta) * accuracy, level)
-        spread = 2.0 * self._units.rest * _root(level, last)
-        return spread * self._eta / (1.0 - self._eta) >= self._units.rest
 
     def recommended(self) -> int:
         """Index of the largest estimate among the candidates."""
@@ -210,4 +196,4 @@ class _TrailSearch(RecursiveSearch):
         """The answer, or the largest estimate while there is none, in the user's units."""
         if math.isnan(self._answer):
             return float(self.values[self.recommended()])
-        return float(self._units.value(self._answer))
+        return float(self.in_units(self._answer))

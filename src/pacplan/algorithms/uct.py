@@ -6,7 +6,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from pacplan.algorithms.common.base import Planner, check_stationary
+from pacplan.algorithms.common.base import Planner
 from pacplan.algorithms.common.horizons import check_gamma_and_horizon, horizon_for
 from pacplan.algorithms.means import MeanSearch, best_bound, check_anytime, count_return
 from pacplan.bounds.elementary import powers
@@ -16,7 +16,7 @@ from pacplan.engine.driver import Limits
 from pacplan.engine.query import Query
 from pacplan.engine.search import kernel_arrays
 from pacplan.engine.tree import NONE, add_pair, untried_action
-from pacplan.models.protocol import Model, Session
+from pacplan.models.protocol import Session
 
 
 @kernel_arrays
@@ -66,6 +66,7 @@ class UCT(Planner):
     """
 
     name = "uct"
+    reuses_trees = True
 
     def __init__(
         self,
@@ -80,9 +81,6 @@ class UCT(Planner):
         if self.exploration < 0.0:
             raise ValueError(f"exploration must be at least 0, got {exploration}")
         self.rollout = checks.choice("rollout", rollout, ("tree", "random"))
-
-    def check_reuse(self, model: Model) -> None:
-        check_stationary(model)
 
     def check_query(self, query: Query, limits: Limits) -> None:
         check_anytime(self, query, limits, horizon_for(self.horizon, self.gamma, limits.budget))

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from pacplan.algorithms.common.base import Planner
 from pacplan.algorithms.common.confidence import check_accuracy, check_stops
-from pacplan.algorithms.common.plans import bounded_plan
 from pacplan.bounds.bernoulli import kl_upper
 from pacplan.compiled.jit import inlined
 from pacplan.core import checks
@@ -24,7 +23,7 @@ from pacplan.engine.calls import (
     break_promise,
     count_actions,
 )
-from pacplan.engine.driver import Limits
+from pacplan.engine.driver import Limits, Snapshot
 from pacplan.engine.query import Query
 from pacplan.engine.root_rules import argmax_at_random, best_and_challenger, gap_of, wider
 from pacplan.engine.search import KernelSearch, kernel_arrays
@@ -39,8 +38,7 @@ from pacplan.engine.tree import (
     set_bounds,
     untried_action,
 )
-from pacplan.models.protocol import Session
-from pacplan.result import Plan
+from pacplan.models.protocol import Model, Session
 
 # A move. Payoffs are scaled to [0, 1]. One that ends the game has visits and no child.
 PAIR = np.dtype(
@@ -296,26 +294,18 @@ class UGapEMCTS(Planner):
     def start(self, query: Query, session: Session) -> "_GameSearch":
         return _GameSearch(self, query, session)
 
-    def finish(self, query: Query, search: "_GameSearch", stopped_by: str, seconds: float) -> Plan:
-        snapshot = search.snapshot(seconds)
-        assert snapshot.lower is not None and snapshot.upper is not None and snapshot.gap is not None
+    def guarantee(self, model: Model, search: Any, snapshot: Snapshot) -> str:
         low, high = float(snapshot.lower.max()), float(snapshot.upper.max())
-        return bounded_plan(
-            self,
-            query,
-            search,
-            snapshot,
-            stopped_by,
-            guarantee=(
-                f"Move {snapshot.action!r} is within {at_most(max(0.0, snapshot.gap))} of the best one "
-                f"against the best replies, and the game is worth between {at_least(low)} and "
-                f"{at_most(high)}, with probability at least {complement(self.delta)}."
-            ),
-            assumptions=(
-                "the players move in turn, and a move leads to one position",
-                "payoffs lie in [{}, {}]".format(*map(exactly, query.model.reward_range)),
-            ),
-            values=search.estimates(),
+        return (
+            f"Move {snapshot.action!r} is within {at_most(max(0.0, snapshot.gap))} of the best one "
+            f"against the best replies, and the game is worth between {at_least(low)} and "
+            f"{at_most(high)}, with probability at least {complement(self.delta)}."
+        )
+
+    def assumptions(self, model: Model, search: Any) -> tuple[str, ...]:
+        return (
+            "the players move in turn, and a move leads to one position",
+            "payoffs lie in [{}, {}]".format(*map(exactly, model.reward_range)),
         )
 
 
@@ -337,7 +327,8 @@ class _GameSearch(KernelSearch):
             query, session, PAIR, kind=Search, arrays=arrays, gamma=1.0, horizon=planner.horizon
         )
 
-    def estimates(self) -> NDArray[np.float64]:
+    @property
+    def values(self) -> NDArray[np.float64]:
         """Estimates of the root's moves; NaN for those after which no game was played to its end."""
         scaled = np.full(len(self.actions), np.nan)
         for link in self.tree.tried(0) if len(self.tree) else ():

@@ -14,9 +14,6 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
 from pacplan.core import checks
 from pacplan.engine.calls import BROKEN, CHUNK_DONE, FULL, RULE, SPENT
 from pacplan.engine.checkpoint import CheckpointKeeper
@@ -54,10 +51,10 @@ class Snapshot:
     """
 
     actions: tuple[Any, ...]
-    lower: NDArray[np.float64] | None
-    upper: NDArray[np.float64] | None
+    lower: Any
+    upper: Any
     action: Any
-    gap: float | None
+    gap: Any
     samples: int
     episodes: int
     seconds: float

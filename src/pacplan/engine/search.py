@@ -73,6 +73,8 @@ class KernelSearch:
     target: float | None = None
     units: tuple[float, float] = (0.0, 1.0)
     """What 0 and the width of a unit stand for, where kernels keep bounds in `root`."""
+    certifies: bool = True
+    """Whether its own stopping rule is a certificate."""
     waits: ClassVar[bool] = True
     seconds_a_node: ClassVar[float] = 3e-8
     """Time that the plan takes to make once the search is over, for each node of the tree."""

@@ -69,8 +69,14 @@ MOST_RECORDS, MOST_COUNTED = 2**31, 2**31 - 1
 FIRST_ROOM = 1024
 
 
-class NoRoomError(Exception):
+class NoRoomError(RuntimeError):
     """A planner added more records to the tree in an episode than it had announced."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the planner adds more to the tree in an episode than there is room for: add at most one "
+            "pair and one node per step"
+        )
 
 
 class TreeArrays(NamedTuple):

@@ -7,9 +7,9 @@ time.
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor, Future
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from typing import Any
 
 import numpy as np
@@ -95,13 +95,13 @@ class SpeculativeSearch:
 
 
 @contextmanager
-def calls_made(
+def parallel_session(
     model: Simulator, seed: np.random.SeedSequence, workers: Workers
-) -> Iterator[Callable[..., Future[Any]]]:
-    """What has single calls of a model made: `submit(state, action, h, key)`.
+) -> Iterator[SpeculativeSession]:
+    """A session of a model that may be called anywhere, whose calls workers make in parallel.
 
     Args:
-        model: a model that may be called anywhere.
+        model: the model.
         seed: of the plan.
         workers: who makes the calls.
     """
@@ -125,4 +125,5 @@ def calls_made(
                 raise lost("calls to the model", error, advice) from error
             return future
 
-        yield submit
+        session = SpeculativeSession(model, seed, submit, workers.handed_over)
+        yield stack.enter_context(closing(session))

@@ -125,7 +125,6 @@ class Atlas(Planner):
 
     def finish(self, query: Query, search: AtlasSearch, stopped_by: str, seconds: float) -> Plan:
         snapshot, policy = search.snapshot(seconds), self._policy(query.model, search)
-        assert snapshot.gap is not None
         steps = self.horizon
         problem = "over an infinite horizon" if steps is None else f"in the {steps}-step problem"
         proven = f"Action {snapshot.action!r} is within {at_most(snapshot.gap)} of optimal {problem}"

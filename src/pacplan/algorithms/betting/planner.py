@@ -12,7 +12,7 @@ from pacplan.algorithms.betting.setup import Scale
 from pacplan.algorithms.common.base import Planner
 from pacplan.algorithms.common.confidence import Targeted, certificate, check_accuracy, check_stops
 from pacplan.algorithms.common.horizons import check_gamma_and_horizon
-from pacplan.algorithms.common.plans import bounded_plan, within
+from pacplan.algorithms.common.plans import within
 from pacplan.core import checks
 from pacplan.engine.driver import Limits, Snapshot
 from pacplan.engine.query import Query
@@ -20,7 +20,6 @@ from pacplan.engine.search import KernelSearch
 from pacplan.engine.search_tree import Evidence, Reader
 from pacplan.models.knowledge import Bounds, Function, attach, check_bounds, check_guidance
 from pacplan.models.protocol import BrokenPromiseError, Model, Session
-from pacplan.result import Plan
 
 
 class BettingPlanner(Targeted, Planner):
@@ -56,27 +55,9 @@ class BettingPlanner(Targeted, Planner):
         check_stops(self.epsilon, limits)
         self.check_reach(query.model, limits.budget)
 
-    def assumptions(self, model: Model) -> tuple[str, ...]:
-        """What the certificate assumes, in words."""
-        raise NotImplementedError
-
-    def finish(self, query: Query, search: Any, stopped_by: str, seconds: float) -> Plan:
-        snapshot = search.snapshot(seconds)
-        middle = 0.5 * float(snapshot.lower.max() + snapshot.upper.max())
-        return bounded_plan(
-            self,
-            query,
-            search,
-            snapshot,
-            stopped_by,
-            guarantee=(
-                f"{certificate(self, query.model, search.horizon, snapshot)} "
-                "Only the best action's upper bound is guaranteed."
-            ),
-            assumptions=self.assumptions(query.model),
-            values=search.estimates(),
-            value=middle if self.goal == "value" else None,
-        )
+    def guarantee(self, model: Model, search: Any, snapshot: Snapshot) -> str:
+        proven = certificate(self, model, search.horizon, snapshot)
+        return f"{proven} Only the best action's upper bound is guaranteed."
 
 
 class BettingSearch(KernelSearch):
@@ -104,7 +85,8 @@ class BettingSearch(KernelSearch):
         for name in ("wealth", "forced_wealth"):
             self.extend(name, min(accounts + 1, len(self.actions)))
 
-    def estimates(self) -> NDArray[np.float64]:
+    @property
+    def values(self) -> NDArray[np.float64]:
         """Estimates of the root's actions; NaN for those never tried, whose estimates are a prior."""
         return np.where(self.calls > 0, self.in_units(self.root["estimate"]), np.nan)
 
@@ -139,7 +121,7 @@ class BettingSearch(KernelSearch):
     def reader(self) -> Reader:
         """Reads the root's actions: their bounds and estimates, as the plan has them."""
         lower, upper = self.in_units(self.root["lower"]), self.in_units(self.root["upper"])
-        return partial(_read, within(self.estimates(), lower, upper), lower, upper)
+        return partial(_read, within(self.values, lower, upper), lower, upper)
 
 
 def _read(values: Any, lower: Any, upper: Any, pair: Any, offered: Sequence[int]) -> Evidence:

@@ -136,7 +136,7 @@ class Bracket(BettingPlanner):
     def start(self, query: Query, session: Session) -> BracketSearch:
         return BracketSearch(self, query, session)
 
-    def assumptions(self, model: Model) -> tuple[str, ...]:
+    def assumptions(self, model: Model, search: Any) -> tuple[str, ...]:
         return declared(self, model)
 
 

@@ -86,7 +86,7 @@ class Canopy(BettingPlanner):
     def start(self, query: Query, session: Session) -> CanopySearch:
         return CanopySearch(self, query, session)
 
-    def assumptions(self, model: Model) -> tuple[str, ...]:
+    def assumptions(self, model: Model, search: Any) -> tuple[str, ...]:
         return (*ranges_assumed(self, model), "equal states have equal futures")
 
 

@@ -3,31 +3,28 @@
 import copy
 import math
 import time
-from collections.abc import Iterable
-from contextlib import ExitStack, nullcontext
+from collections.abc import Callable, Iterable
+from contextlib import closing, nullcontext
 from dataclasses import replace
-from functools import partial
 from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 
-from pacplan.algorithms.common.many import Plans, Seeds, count_of, plan_all
-from pacplan.algorithms.common.plans import estimates_plan
+from pacplan.algorithms.common.many import Plans, Seeds, plan_all
+from pacplan.algorithms.common.plans import bounded_plan, estimates_plan
 from pacplan.algorithms.common.running import Task
 from pacplan.core import checks
 from pacplan.core.identity import described
 from pacplan.engine.checkpoint import Checkpoint, check_place
-from pacplan.engine.driver import Callback, Limits, drive
+from pacplan.engine.driver import Callback, Limits, Snapshot, drive
 from pacplan.engine.query import Query, seed_sequence
-from pacplan.engine.tree import NoRoomError
 from pacplan.models.protocol import Model, check_model
 from pacplan.models.simulator import Simulator
 from pacplan.origin import origin_of
 from pacplan.parallel.pools import Workers
-from pacplan.parallel.search import SpeculativeSearch, calls_made
-from pacplan.parallel.session import SpeculativeSession
+from pacplan.parallel.search import SpeculativeSearch, parallel_session
 from pacplan.result import Plan
 from pacplan.views.progress import live_display
 
@@ -53,6 +50,8 @@ class Planner:
     """Whether it reads probabilities instead of sampling, and so needs no range of rewards."""
     kind_matters: ClassVar[bool] = False
     """Whether plans differ between kinds of models, because their generators and states do."""
+    reuses_trees: ClassVar[bool] = False
+    """Whether the tree of one plan can start the next."""
     chunk: int | None = None
     """Episodes between two returns to Python; by default what takes 50 ms. No result depends on it."""
 
@@ -149,10 +148,10 @@ class Planner:
                 its randomness must come from `rng`.
             time_limit: maximum time from now on, in seconds.
             progress: as for `plan`, like the others below.
-            callback: called with a `Snapshot`.
-            memory_limit: maximum size of the search's records in bytes.
-            on_interrupt: what Ctrl-C does.
-            every: checkpoint interval, in seconds.
+            callback: see there.
+            memory_limit: see there.
+            on_interrupt: see there.
+            every: see there.
 
         Raises:
             ValueError: the file is damaged, or belongs to another planner, model or version of pacplan.
@@ -219,25 +218,19 @@ class Planner:
             The plans, an iterator. Its `outcomes()` yield the error of a plan that raises, and
             continue.
         """
-        check_model(model)
-        Limits(budget, time_limit, None, memory_limit)
-        planner = self
-        if checks.choice("spread", spread, ("none", "union")) == "union":
-            delta = getattr(self, "delta", None)
-            if delta is None:
-                raise ValueError(f"spread={spread!r} shares delta among plans, but {self!r} has none")
-            number = count_of(states, f"spread={spread!r} divides delta among all states")
-            planner = self.with_delta(delta / max(1, number))
-        limits: Any = {"budget": budget, "time_limit": time_limit, "memory_limit": memory_limit}
         return plan_all(
-            partial(planner.plan, model, **limits),
+            self,
+            model,
             states,
             seeds,
             Workers(workers, executor),
-            compiled=model.compiled,
+            spread=spread,
             progress=progress,
             on_interrupt=on_interrupt,
             trees=trees,
+            budget=budget,
+            time_limit=time_limit,
+            memory_limit=memory_limit,
         )
 
     def run(self, task: Task) -> Plan:
@@ -247,57 +240,40 @@ class Planner:
         self._check_kind(model)
         query = task.query()
         self.check_query(query, limits)
-        with ExitStack() as stack:
-            parallel: SpeculativeSession | None = None
-            if task.crew is not None:
-                simulator = cast(Simulator, model)
-                submit = stack.enter_context(calls_made(simulator, task.seed, task.crew))
-                parallel = SpeculativeSession(simulator, task.seed, submit, task.crew.handed_over)
-            session: Any = model.open(task.seed) if parallel is None else parallel
-            stack.callback(session.close)
+        opened: Any = closing(model.open(task.seed))
+        if task.crew is not None:
+            opened = parallel_session(cast(Simulator, model), task.seed, task.crew)
+        with opened as session:
             search = self.start(query, session)
             session.agree(query.state, query.actions)
             display = live_display(search.target, limits.budget) if task.progress else nullcontext()
-            driven: Any = search if parallel is None else SpeculativeSearch(search, parallel)
-            try:
-                stopped_by, seconds, interrupted = drive(driven, limits, began, display)
-                plan = self.finish(query, search, stopped_by, seconds)
-            except NoRoomError:
-                raise RuntimeError(
-                    f"{type(self).__name__} adds more to the tree in an episode than there is room "
-                    "for: add at most one pair and one node per step"
-                ) from None
+            driven: Any = search if task.crew is None else SpeculativeSearch(search, session)
+            stopped_by, seconds, interrupted = drive(driven, limits, began, display)
+            plan = self.finish(query, search, stopped_by, seconds)
             session.verify()
-        made_again = parallel is not None and parallel.made_again
+        again = (_FROM_RNG_ALONE,) if getattr(session, "made_again", 0) else ()
         return replace(
             plan,
-            assumptions=(
-                *plan.assumptions,
-                *model.assumptions,
-                *([_FROM_RNG_ALONE] if made_again else []),
-            ),
+            assumptions=(*plan.assumptions, *model.assumptions, *again),
             interrupted=interrupted,
             origin=origin_of(self, task),
             gamma=getattr(self, "gamma", None),
             epsilon=getattr(self, "epsilon", None),
             delta=getattr(self, "delta", None),
-            calls_made=plan.samples if parallel is None else parallel.made,
+            calls_made=getattr(session, "made", plan.samples),
         )
 
     def _check_kind(self, model: Model) -> None:
         """Refuse a model of another kind than the planner is for."""
-        name = type(self).__name__
+        wrong = ""
         if model.two_player and not self.two_player:
-            raise ValueError(
-                f"{name} plans for one player, but this model is a game of two; use UGapEMCTS"
-            )
-        if self.two_player and not model.two_player:
-            raise ValueError(
-                f"{name} plans in two-player games, such as envs.game_tree, but this model has one "
-                "player. For a game, declare two_player=True"
-            )
-        if not (self.reads or all(map(math.isfinite, model.reward_range))):
-            raise ValueError(f"{name} needs a range of rewards: pass reward_range= to the model")
+            wrong = "plans for one player, but this model is a game of two; use UGapEMCTS"
+        elif self.two_player and not model.two_player:
+            wrong = "plans in games, but this model has one player. For a game, pass two_player=True"
+        elif not (self.reads or all(map(math.isfinite, model.reward_range))):
+            wrong = "needs a range of rewards: pass reward_range= to the model"
+        if wrong:
+            raise ValueError(f"{type(self).__name__} {wrong}")
 
     def crew(
         self, model: Model, workers: int | None, executor: Any, checkpoint: Path | None = None
@@ -305,7 +281,7 @@ class Planner:
         """Who makes the calls of a plan, several at a time; None: the search itself, one by one."""
         if workers is None and executor is None:
             return None
-        crew, wrong = Workers(workers, executor), None
+        crew, wrong = Workers(workers, executor), ""
         crew.check()
         if model.compiled:
             wrong = "only help slow Python simulators, but this model is compiled"
@@ -313,12 +289,10 @@ class Planner:
             wrong = "need a pacplan.Simulator, because other models cannot be called in parallel"
         elif not self.parallel_calls:
             wrong = f"do not help {type(self).__name__}, which makes one call at a time"
+        elif checkpoint is not None:
+            wrong = "write no checkpoints, but you passed checkpoint="
         if wrong:
             raise ValueError(f"workers= and executor= {wrong}. Remove them")
-        if checkpoint is not None:
-            raise ValueError(
-                "a plan with workers= or executor= writes no checkpoints; remove checkpoint="
-            )
         return crew
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -342,18 +316,13 @@ class Planner:
     @property
     def identity(self) -> str:
         """Everything that a plan of this planner depends on in a version of pacplan, in words."""
-        listed = (f"{name}={described(value)}" for name, value in self.settings.items())
-        return f"{type(self).__name__}({', '.join(listed)})"
+        return self._call(described)
 
     def with_delta(self, delta: float) -> Self:
         """The same planner with another probability of failure."""
-        other: Any = copy.copy(self)
-        other.delta = delta
-        return cast(Self, other)
-
-    def check_reuse(self, model: Model) -> None:
-        """Raise ValueError unless the tree of one plan can start the next."""
-        raise ValueError(f"{type(self).__name__} starts every plan anew; pass reuse=False")
+        other = copy.copy(self)
+        vars(other)["delta"] = delta
+        return other
 
     def check_query(self, query: Query, limits: Limits) -> None:
         """Raise ValueError for what this planner cannot handle."""
@@ -363,8 +332,40 @@ class Planner:
         raise NotImplementedError
 
     def finish(self, query: Query, search: Any, stopped_by: str, seconds: float) -> Plan:
-        """Make the plan of the search so far; by default the largest estimate, without a guarantee."""
-        return estimates_plan(self, query, search, stopped_by, seconds)
+        """Make the plan of the search so far, from its bounds, or from its estimates if it has none."""
+        snapshot = search.snapshot(seconds)
+        guarantee = self.guarantee(query.model, search, snapshot)
+        value = self.value_estimate(search, snapshot)
+        if snapshot.lower is None:
+            return estimates_plan(
+                self, query, search, stopped_by, seconds, guarantee=guarantee, value=value
+            )
+        return bounded_plan(
+            self,
+            query,
+            search,
+            snapshot,
+            stopped_by,
+            guarantee=guarantee,
+            assumptions=self.assumptions(query.model, search),
+            values=search.values,
+            value=value,
+            proven=search.certifies,
+        )
+
+    def guarantee(self, model: Model, search: Any, snapshot: Snapshot) -> str:
+        """What is proven when the search stands as the snapshot says."""
+        return f"{type(self).__name__} gives no guarantee."
+
+    def assumptions(self, model: Model, search: Any) -> tuple[str, ...]:
+        """What the guarantee assumes."""
+        return ()
+
+    def value_estimate(self, search: Any, snapshot: Snapshot) -> float | None:
+        """The estimate of the state's value, by default as `bounded_plan` and `estimates_plan` say."""
+        if getattr(self, "goal", "action") == "value" and snapshot.lower is not None:
+            return 0.5 * float(snapshot.lower.max() + snapshot.upper.max())
+        return None
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self.settings == other.settings
@@ -374,7 +375,10 @@ class Planner:
 
     def __repr__(self) -> str:
         """The call that makes this planner, without settings at their defaults."""
-        listed = (f"{name}={value!r}" for name, value in self.settings.items())
+        return self._call(repr)
+
+    def _call(self, words: Callable[[Any], str]) -> str:
+        listed = (f"{name}={words(value)}" for name, value in self.settings.items())
         return f"{type(self).__name__}({', '.join(listed)})"
 
 
@@ -384,11 +388,7 @@ def _parameters(planner: type[Planner]) -> dict[str, Any]:
     return {name: p.default for name, p in named if p.kind is not Parameter.VAR_KEYWORD}
 
 
-def check_stationary(model: Model, why: str = "") -> None:
+def check_stationary(model: Model, why: str) -> None:
     """Refuse a model in which what follows a state depends on the steps since the root."""
-    why = why or (
-        "what was seen h steps after one root says nothing about h - 1 steps after the next; "
-        "pass reuse=False"
-    )
     if not model.stationary:
         raise ValueError(f"the model is not stationary: {why}")

@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pacplan.algorithms.common.base import Planner
 from pacplan.algorithms.common.horizons import check_steps
-from pacplan.algorithms.common.plans import bounded_plan, value_said
+from pacplan.algorithms.common.plans import nearly_optimal, value_said
 from pacplan.core.words import at_most
 from pacplan.engine.driver import Limits, Snapshot
 from pacplan.engine.query import Query
@@ -59,52 +60,25 @@ def left_to_chance(model: Model, transitions: str, rewards: str) -> list[str]:
     return reasons
 
 
-def certain_plan(
-    planner: Any,
-    query: Query,
-    search: Any,
-    stopped_by: str,
-    seconds: float,
-    *,
-    surely: str,
-    assumed: tuple[str, ...],
-    values: NDArray[np.float64] | None = None,
-) -> Plan:
-    """The plan of a planner whose bounds are certain.
+class CertainPlanner(Planner):
+    """A planner whose bounds are certain: for `horizon` steps, or over an infinite horizon if None."""
 
-    Args:
-        planner: who plans; the next four as in `Planner.finish`.
-        query: see there.
-        search: see there.
-        stopped_by: see there.
-        seconds: see there.
-        surely: a sentence that says on what the certainty rests.
-        assumed: what it depends on.
-        values: estimates of the root's actions; by default the lower bounds of those that were tried.
-    """
-    snapshot: Snapshot = search.snapshot(seconds)
-    assert snapshot.lower is not None and snapshot.upper is not None and snapshot.gap is not None
-    horizon: int | None = planner.horizon
-    search.horizon = horizon or search.deepest()
-    loss = max(0.0, snapshot.gap)
-    problem = "over an infinite horizon" if horizon is None else f"in the {horizon}-step problem"
-    quality = f"within {at_most(loss)} of optimal" if loss > 0.0 else "optimal"
-    proven = f"Action {snapshot.action!r} is {quality} {problem}"
-    value = float(snapshot.lower.max())
-    if getattr(planner, "goal", "action") == "value":
-        value = 0.5 * (value + float(snapshot.upper.max()))
-        proven += f", and {value_said(snapshot)}"
-    return bounded_plan(
-        planner,
-        query,
-        search,
-        snapshot,
-        stopped_by,
-        guarantee=f"{proven}. {surely}",
-        assumptions=assumed,
-        values=np.where(search.calls > 0, snapshot.lower, np.nan) if values is None else values,
-        value=value,
-    )
+    horizon: int | None
+    goal: str = "action"
+    surely: ClassVar[str] = "That is certain."
+    """On what the certainty rests, as a sentence."""
+
+    def finish(self, query: Query, search: Any, stopped_by: str, seconds: float) -> Plan:
+        search.horizon = self.horizon or search.deepest()
+        return super().finish(query, search, stopped_by, seconds)
+
+    def guarantee(self, model: Model, search: Any, snapshot: Snapshot) -> str:
+        proven = nearly_optimal(snapshot, self.horizon)
+        if snapshot.gap <= 0.0:
+            proven = proven.replace(f"within {at_most(0.0)} of optimal", "optimal")
+        if self.goal == "value":
+            proven += f", and {value_said(snapshot)}"
+        return f"{proven}. {self.surely}"
 
 
 def tails_of(

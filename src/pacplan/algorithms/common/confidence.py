@@ -4,6 +4,7 @@ import math
 from typing import Any, Literal
 
 from pacplan.algorithms.common.horizons import check_endless, check_steps, default_horizon, horizon_for
+from pacplan.algorithms.common.plans import nearly_optimal
 from pacplan.core import checks
 from pacplan.core.words import at_least, at_most, complement, exactly
 from pacplan.engine.driver import Limits, Snapshot
@@ -158,18 +159,16 @@ def tail(model: Model, gamma: float, horizon: int) -> float:
 
 def certificate(planner: Any, model: Model, horizon: int, snapshot: Snapshot) -> str:
     """What is proven when the search stands as the snapshot says."""
-    assert snapshot.gap is not None and snapshot.lower is not None and snapshot.upper is not None
     loss = max(0.0, snapshot.gap)
-    problem = f"the {horizon}-step problem"
     surely = f"with probability at least {complement(planner.delta)}"
     if planner.goal == "value":
         low, high = float(snapshot.lower.max()), float(snapshot.upper.max())
         return (
-            f"The optimal value of {problem} lies in [{at_least(low)}, {at_most(high)}], within "
-            f"{at_most(0.5 * (high - low))} of its middle, and action {snapshot.action!r} is within "
-            f"{at_most(loss)} of optimal in it, {surely}."
+            f"The optimal value of the {horizon}-step problem lies in [{at_least(low)}, "
+            f"{at_most(high)}], within {at_most(0.5 * (high - low))} of its middle, and action "
+            f"{snapshot.action!r} is within {at_most(loss)} of optimal in it, {surely}."
         )
-    proven = f"Action {snapshot.action!r} is within {at_most(loss)} of optimal in {problem}"
+    proven = nearly_optimal(snapshot, horizon)
     if planner.gamma == 1.0 or model.steps is not None:
         return f"{proven}, {surely}."
     rest = tail(model, planner.gamma, horizon)

@@ -98,14 +98,6 @@ def _within_reach(episodes: int, gamma: float) -> tuple[int, int]:
     return episodes, horizon
 
 
-def check_gamma_below_one(gamma: Any) -> float:
-    """The discount of a planner for the infinite horizon: in [0, 1)."""
-    discount = checks.real("gamma", gamma)
-    if not 0.0 <= discount < 1.0:
-        raise ValueError(f"gamma must lie in [0, 1) for an infinite horizon, got {gamma}")
-    return discount
-
-
 def check_endless(model: Model) -> None:
     """Refuse a model that is defined only for some steps."""
     if model.steps is not None:

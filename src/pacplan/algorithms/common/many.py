@@ -6,17 +6,19 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sized
 from concurrent.futures import BrokenExecutor, CancelledError, Future
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import partial
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Self
 from weakref import WeakSet
 
 import numpy as np
 
 from pacplan.core import checks
 from pacplan.core.notes import lost, shown
+from pacplan.engine.driver import Limits
 from pacplan.engine.interrupts import Interrupt, ctrl_c, interrupts
 from pacplan.engine.query import Seed, seed_sequence
+from pacplan.models.protocol import Model, check_model
 from pacplan.parallel.batches import in_order
 from pacplan.parallel.pools import (
     InProcess,
@@ -53,7 +55,6 @@ class Plans(Iterator[Plan]):
 
     Threads and processes end when the last plan was given, with `close`, with the `with` statement
     that this can be used in, when nobody refers to it any more, or when the program ends.
-
     """
 
     def __init__(self, found: Generator[Plan | Exception], heard: Interrupt) -> None:
@@ -95,15 +96,6 @@ class Plans(Iterator[Plan]):
 _open: WeakSet[Plans] = WeakSet()
 
 
-@cache
-def _end_before(library: str) -> None:
-    """When the program ends, end the plans under way before a library waits for those who make them.
-
-    What was registered last comes first, so this is called once the library has work.
-    """
-    threading._register_atexit(_close_all)  # type: ignore[attr-defined]
-
-
 def _close_all() -> None:
     for plans in tuple(_open):
         with suppress(ValueError):  # A thread of the user's is about to get the next one.
@@ -111,45 +103,50 @@ def _close_all() -> None:
 
 
 def plan_all(
-    decide: Decide,
+    planner: Any,
+    model: Model,
     states: Iterable[Any],
     seeds: Seeds,
     workers: Workers,
     *,
-    compiled: bool,
+    spread: str,
     progress: bool,
-    on_interrupt: Literal["return", "raise"],
+    on_interrupt: str,
     trees: bool,
+    **limits: Any,
 ) -> Plans:
-    """The plans of all states; the arguments are those of `Planner.plan_many`.
-
-    If drawing from the model runs no Python code, so that it is `compiled`, threads will do.
-
-    Raises:
-        ValueError: there are not as many seeds as states, or an argument is out of range.
-        TypeError: an argument is of the wrong type.
-    """
+    """The plans of all states; see `Planner.plan_many`."""
+    check_model(model)
+    Limits(limits["budget"], limits["time_limit"], None, limits["memory_limit"])
     workers.check()
-    raises = checks.choice("on_interrupt", on_interrupt, ("return", "raise")) == "raise"
-    total = None
-    if checks.flag("progress", progress):
-        total = count_of(states, "progress=True shows how many are left")
     if isinstance(states, str | bytes) or not isinstance(states, Iterable):
         raise TypeError(f"states must be a list of states, or another iterable, got {states!r}")
-    count = workers.number
-    if workers.executor is None and isinstance(states, Sized):
-        count = min(count, max(1, len(states)))
-    workers = workers._replace(at_once=count)
-    job, heard = _Job(decide, checks.flag("trees", trees), os.getpid()), Interrupt()
-    found = _outcomes(job, _paired(states, seeds), total, workers, compiled, raises, heard)
-    return Plans(found, heard)
-
-
-def count_of(states: Iterable[Any], why: str) -> int:
-    """How many states there are; raises TypeError if that is not known."""
-    if not isinstance(states, Sized):
+    number = len(states) if isinstance(states, Sized) else None
+    union = checks.choice("spread", spread, ("none", "union")) == "union"
+    if number is None and (union or progress):
+        why = f"spread={spread!r} divides delta among all states" if union else "progress=True counts"
         raise TypeError(f"{why}, so states must have a length; pass list(states)")
-    return len(states)
+    if union:
+        delta = getattr(planner, "delta", None)
+        if delta is None:
+            raise ValueError(f"spread={spread!r} shares delta among plans, but {planner!r} has none")
+        planner = planner.with_delta(delta / max(1, number or 0))
+    raises = checks.choice("on_interrupt", on_interrupt, ("return", "raise")) == "raise"
+    count = workers.number
+    if workers.executor is None and number is not None:
+        count = min(count, max(1, number))
+    decide = partial(planner.plan, model, **limits)
+    job, heard = _Job(decide, checks.flag("trees", trees), os.getpid()), Interrupt()
+    found = _outcomes(
+        job,
+        _paired(states, seeds),
+        number if checks.flag("progress", progress) else None,
+        workers._replace(at_once=count),
+        model.compiled,
+        raises,
+        heard,
+    )
+    return Plans(found, heard)
 
 
 def _paired(states: Iterable[Any], seeds: Seeds) -> Iterator[_Task]:
@@ -217,7 +214,9 @@ def _outcomes(
             )
         ) as futures,
     ):
-        _end_before(type(pool.executor).__name__)
+        # When the program ends, plans end before a library waits for those who make them: what was
+        # registered last comes first, and the library has registered its own by now.
+        threading._register_atexit(_close_all)  # type: ignore[attr-defined]
         while True:
             with interrupts(raises, interrupt.request):
                 future = next(futures, None)

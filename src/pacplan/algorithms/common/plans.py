@@ -75,20 +75,18 @@ def estimates_plan(
         value: estimate of the state's value; by default that of the action recommended.
         sequence: actions to take one after the other.
     """
-    values = search.values.copy()
-    best = search.recommended()
-    search.close_tree()
-    action = query.actions[best]
-    proof = f"{type(planner).__name__} gives no guarantee." if guarantee is None else guarantee
+    values, best = search.values.copy(), search.recommended()
+    if guarantee is None:
+        guarantee = f"{type(planner).__name__} gives no guarantee."
     return _plan(
         planner,
         query,
         search,
-        action=action,
+        action=query.actions[best],
         values=values,
         value=float(values[best]) if value is None else value,
         stopped_by=stopped_by,
-        guarantee=f"Action {action!r} is the best guess. {proof}",
+        guarantee=f"Action {query.actions[best]!r} is the best guess. {guarantee}",
         samples=int(search.report["calls"]),
         episodes=int(search.report["episodes"]),
         seconds=seconds,
@@ -98,6 +96,7 @@ def estimates_plan(
 
 def _plan(planner: "Planner", query: Query, search: Any, **fields: Any) -> Plan:
     """A plan with what every search has."""
+    search.close_tree()
     return Plan(
         actions=query.actions,
         calls=search.calls.copy(),
@@ -109,9 +108,15 @@ def _plan(planner: "Planner", query: Query, search: Any, **fields: Any) -> Plan:
     )
 
 
+def nearly_optimal(snapshot: Snapshot, horizon: int | None) -> str:
+    """What a gap says of an action, as the beginning of a sentence; without a horizon, for ever."""
+    problem = "over an infinite horizon" if horizon is None else f"in the {horizon}-step problem"
+    loss = at_most(max(0.0, snapshot.gap))
+    return f"Action {snapshot.action!r} is within {loss} of optimal {problem}"
+
+
 def value_said(snapshot: Snapshot) -> str:
     """Where the state's value lies, in words."""
-    assert snapshot.lower is not None and snapshot.upper is not None
     low, high = float(snapshot.lower.max()), float(snapshot.upper.max())
     half = at_most(0.5 * (high - low))
     return f"the optimal value lies in [{at_least(low)}, {at_most(high)}], within {half} of its middle"
@@ -146,7 +151,6 @@ def bounded_plan(
             [max L, max U], or the middle of that if there are none.
         proven: whether the planner's own stopping rule is a certificate.
     """
-    assert snapshot.lower is not None and snapshot.upper is not None
     values = within(values, snapshot.lower, snapshot.upper)
     low, high = float(snapshot.lower.max()), float(snapshot.upper.max())
     if value is None:
@@ -154,7 +158,6 @@ def bounded_plan(
         value = max(min(float(best), high), low)
     if stopped_by == "rule" and proven:
         stopped_by = "certified"
-    search.close_tree()
     gaps, ruled_out = search.verdicts(snapshot.lower, snapshot.upper)
     diagnosis = None
     if stopped_by != "certified" and proven:
@@ -188,7 +191,6 @@ def bounded_plan(
 
 def _curve(search: Any, snapshot: Snapshot) -> Curve:
     """The curve of the search, up to where it stands."""
-    assert snapshot.lower is not None and snapshot.upper is not None
     calls, _, lower, upper = search.curve()
     points = int(np.searchsorted(calls, snapshot.samples))  # What was noted now is not repeated.
     return Curve(

@@ -4,7 +4,6 @@ A recursion yields what it needs and goes on with the answer: `Draws`, or anothe
 gets the result. So it can be as deep as it likes, and be stopped at every draw and go on from there.
 """
 
-import time
 from abc import abstractmethod
 from collections.abc import Generator
 from functools import cached_property
@@ -14,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan.algorithms.common.base import Planner
-from pacplan.algorithms.common.horizons import check_gamma_below_one
-from pacplan.algorithms.common.plans import EstimateSearch, estimates_plan
+from pacplan.algorithms.common.horizons import check_endless
+from pacplan.algorithms.common.plans import EstimateSearch
 from pacplan.compiled.jit import kernel
 from pacplan.compiled.reference import refer
 from pacplan.core import checks
@@ -30,12 +29,12 @@ from pacplan.engine.calls import (
     count_actions,
     draw_counted,
 )
+from pacplan.engine.driver import Limits, Snapshot
 from pacplan.engine.query import Query
 from pacplan.engine.search import kernel_arrays
 from pacplan.engine.tree import LINKS
 from pacplan.engine.values import step_range
 from pacplan.models.protocol import Model, Session
-from pacplan.result import Plan
 
 Recursion = Generator[Any, Any, Any]
 
@@ -75,6 +74,9 @@ def make_draws(
     """Draw what is asked for, as `pacplan.engine.episodes.play`: a call is an episode. RULE: done."""
     search, model = refer(search), refer(model)
     report, request, problem = search.report[0], search.request[0], search.problem[0]
+    if report.halt != 0:
+        report.refused = 1
+        return ABORTED
     h, first, offered, scale = request.h, request.first, request.offered, problem.width
     last = min(most_episodes, request.wanted - request.done, most_calls - report.calls)
     for k in range(request.done, request.done + last):
@@ -110,48 +112,50 @@ class Draws(NamedTuple):
     offered: bool = True  # whether the last array is needed
 
 
+PAUSE = Draws([], [], 1, 0, 0)
+"""Asks for nothing: where a long computation may be stopped."""
+
+
 class RecursivePlanner(Planner):
-    """A planner for the infinite horizon whose search recurses."""
+    """A planner for the infinite horizon whose search recurses, by default to the state's `value()`."""
 
     keeps_checkpoints = False
     reference: ClassVar[str] = ""
+    estimated: str = "The optimal value of the state"
 
     def __init__(self, *, epsilon: float, delta: float, gamma: float) -> None:
         self.epsilon = checks.positive("epsilon", epsilon)
         self.delta = checks.probability("delta", delta)
-        self.gamma = check_gamma_below_one(gamma)
+        self.gamma = checks.real("gamma", gamma)
+        if not 0.0 < self.gamma < 1.0:
+            raise ValueError(f"gamma must lie in (0, 1) for an infinite horizon, got {gamma}")
 
-    def value_plan(
-        self, query: Query, search: Any, stopped_by: str, seconds: float, value: float, what: str
-    ) -> Plan:
-        """The plan of a planner that estimates `what`, a value, and claims nothing of actions."""
-        guarantee = "The recursion was not finished, so nothing is known about its value."
-        if stopped_by == "rule":
-            guarantee = (
-                f"{what} is within {at_most(self.epsilon)} of {exactly(value)}, with probability at "
-                f"least {complement(self.delta)} ({self.reference})."
-            )
-        return estimates_plan(
-            self, query, search, stopped_by, seconds, guarantee=guarantee, value=value
+    def check_query(self, query: Query, limits: Limits) -> None:
+        check_endless(query.model)
+
+    def guarantee(self, model: Model, search: Any, snapshot: Snapshot) -> str:
+        if not search.over:
+            return "The recursion was not finished, so nothing is known about its value."
+        return (
+            f"{self.estimated} is within {at_most(self.epsilon)} of {exactly(search.value())}, with "
+            f"probability at least {complement(self.delta)} ({self.reference})."
         )
 
-
-class _OutOfTimeError(Exception):
-    """The deadline came in the middle of a long computation."""
+    def value_estimate(self, search: Any, snapshot: Snapshot) -> float:
+        return float(search.value())
 
 
 class RecursiveSearch(EstimateSearch):
-    """A search that a recursion makes."""
+    """A search that a recursion makes.
+
+    In it values are scaled: every step pays between 0 and 1, and what can be earned from a step on lies
+    between 0 and `rest`.
+    """
 
     def __init__(self, planner: Any, query: Query, session: Session, horizon: int = 1) -> None:
-        arrays = {
-            "request": np.zeros(1, REQUEST),
-            "states": np.zeros(0, np.int64),
-            "actions": np.zeros(0, np.int64),
-            "successors": np.zeros(0, np.int64),
-            "rewards": np.zeros(0),
-            "offered": np.zeros(0, np.int64),
-        }
+        integers = ("states", "actions", "successors", "offered")
+        arrays: dict[str, Any] = {name: np.zeros(0, np.int64) for name in integers}
+        arrays |= {"request": np.zeros(1, REQUEST), "rewards": np.zeros(0)}
         super().__init__(
             query,
             session,
@@ -163,44 +167,54 @@ class RecursiveSearch(EstimateSearch):
             run=make_draws,
         )
         self.ties = query.ties
-        self.values = np.full(len(query.actions), np.nan)  # estimates so far
-        self.deepest = 0  # steps that it has looked ahead
         self.shortage = ""  # what it says about memory, if that ended it
         self._under_way: list[Recursion] = [self.recurse()]
         self._asked: Draws | None = None
+        self.low, high = step_range(query.model.reward_range, query.model.may_end)
+        self.width = high - self.low
+        if planner.gamma < 1.0:
+            self.rest: float = 1.0 / (1.0 - planner.gamma)
+            self.ended = -self.low / self.width * self.rest  # the value of having ended
+            self.units = self.low * self.rest, self.width
+
+    @property
+    def over(self) -> bool:
+        """Whether the recursion has come to its end."""
+        return not self._under_way
 
     @abstractmethod
     def recurse(self) -> Recursion:
         """The whole search."""
 
+    def scaled(self, reward: Any) -> Any:
+        """A reward, between 0 and 1."""
+        return (reward - self.low) / self.width
+
     def advance(self, episodes: int, calls: int) -> int:
         """Go on for at most so many draws, until `calls` in all; returns how it ended."""
         last = int(self.report["episodes"]) + episodes
         while True:
+            answer = None
             if self._asked is not None:
                 status = super().advance(last - int(self.report["episodes"]), calls)
                 if status != RULE:
                     return status
                 if getattr(self.session, "needed", None) is not None:
                     return CHUNK_DONE  # Guesses stand in for draws that are under way.
+                shape = len(self._asked.states), self._asked.each
+                drawn = (self.arrays[name] for name in ("successors", "rewards", "offered"))
+                answer = tuple(array[: shape[0] * shape[1]].reshape(shape) for array in drawn)
             try:
-                status = self._resume()
-            except _OutOfTimeError:
-                return ABORTED
+                self._asked = self._next(answer)
+                if self._asked is None:
+                    return RULE
+                self._ask(self._asked)
             except MemoryError as error:
                 self.shortage = f" It stopped because {error}."
                 return FULL
-            if status == RULE:
-                return status
 
-    def _resume(self) -> int:
-        """Hand over the draws, and go on to the next ones; RULE if the recursion is over."""
-        answer = None
-        if self._asked is not None:
-            shape = len(self._asked.states), self._asked.each
-            drawn = (self.arrays[name] for name in ("successors", "rewards", "offered"))
-            answer = tuple(array[: shape[0] * shape[1]].reshape(shape) for array in drawn)
-            self._asked = None
+    def _next(self, answer: Any) -> Draws | None:
+        """Go on to the next request; None if the recursion is over."""
         while self._under_way:
             try:
                 asked = self._under_way[-1].send(answer)
@@ -208,12 +222,11 @@ class RecursiveSearch(EstimateSearch):
                 self._under_way.pop()
                 answer = over.value
                 continue
-            answer = None
             if isinstance(asked, Draws):
-                self._ask(asked)
-                return CHUNK_DONE
+                return asked
+            answer = None
             self._under_way.append(asked)
-        return RULE
+        return None
 
     def _ask(self, asked: Draws) -> None:
         pairs, draws = len(asked.states), len(asked.states) * asked.each
@@ -223,12 +236,6 @@ class RecursiveSearch(EstimateSearch):
                 self.extend(name, rows)
         self.arrays["states"][:pairs], self.arrays["actions"][:pairs] = asked.states, asked.actions
         self.arrays["request"][0] = (asked.each, asked.h, asked.first, asked.offered, draws, 0)
-        self._asked = asked
-
-    def look_at_clock(self) -> None:
-        """Leave a long computation at the deadline; the search cannot go on after that."""
-        if self.deadline is not None and time.perf_counter() > self.deadline:
-            raise _OutOfTimeError
 
     def check_successors(self, seen: int, state: int, action: int, h: int) -> None:
         """Raise if a pair has shown more outcomes than the model promised."""
@@ -272,72 +279,38 @@ class Pair:
     def __init__(self, node: Node, action: int) -> None:
         self.node, self.action = node, action
         self.first = action if node.first is None else node.first
-        self.children: list[Node | None] = []  # in order of discovery; None for the end
+        self.children: dict[int, Node | None] = {}  # by state, in order of discovery; None for the end
         self.earned = np.zeros(1)  # sums of the first 0, 1, 2, ... rewards, and room for more
-        self._numbers: dict[int, int] = {}
         self._outcomes = np.zeros(0, np.int32)
         self._count = 0
-        self._seen: tuple[int, list[tuple[int, Node, int]]] = (0, [])
 
     def __len__(self) -> int:
         return self._count
 
     def visits(self, draws: int) -> list[tuple[int, Node, int]]:
-        """Outcomes among the first draws: number, node, how often. The end is left out.
-
-        Draws never change, so the last answer is kept.
-        """
-        draws = min(draws, self._count)
-        if self._seen[0] != draws:
-            counts = np.bincount(self._outcomes[:draws], minlength=len(self.children)).tolist()
-            seen = enumerate(zip(self.children, counts, strict=True))
-            self._seen = draws, [(i, node, n) for i, (node, n) in seen if node is not None and n > 0]
-        return self._seen[1]
+        """Outcomes among the first draws: number, node, how often. The end is left out."""
+        outcomes = self._outcomes[: min(draws, self._count)]
+        counts = np.bincount(outcomes, minlength=len(self.children)).tolist()
+        seen = enumerate(zip(self.children.values(), counts, strict=True))
+        return [(i, node, n) for i, (node, n) in seen if node is not None and n > 0]
 
     def append(
         self, successors: NDArray[np.int64], rewards: NDArray[np.float64], actions: NDArray[np.int64]
     ) -> None:
         """Add draws: the next states, the rewards, and how many actions the states offer."""
         distinct, places, which = np.unique(successors, return_index=True, return_inverse=True)
-        for place in np.sort(places):
+        for place in np.sort(places).tolist():
             state = int(successors[place])
-            if state not in self._numbers:
-                self._numbers[state] = len(self.children)
+            if state not in self.children:
                 child = Node(state, self.node.h + 1, int(actions[place]), self.first)
-                self.children.append(None if state == END else child)
+                self.children[state] = None if state == END else child
         before, self._count = self._count, self._count + len(successors)
         if self._count > len(self._outcomes):
             # Room for half as many again, so that the work stays proportional to the draws.
             room = self._count * 3 // 2
             self._outcomes.resize(room, refcheck=False)
             self.earned.resize(room + 1, refcheck=False)
-        numbers = np.array([self._numbers[state] for state in distinct.tolist()], np.int32)
-        self._outcomes[before : self._count] = numbers[which]
+        numbers = {state: number for number, state in enumerate(self.children)}
+        found = np.array([numbers[state] for state in distinct.tolist()], np.int32)
+        self._outcomes[before : self._count] = found[which]
         self.earned[before + 1 : self._count + 1] = self.earned[before] + np.cumsum(rewards)
-
-
-class Units(NamedTuple):
-    """Values of the infinite-horizon problem, scaled so that every step pays between 0 and 1."""
-
-    low: float  # what a step pays at least: a reward, or 0 after an end
-    width: float  # what it can pay more than that
-    rest: float  # 1 / (1 - gamma), the largest scaled value
-
-    def scaled(self, reward: Any) -> Any:
-        """A reward, between 0 and 1."""
-        return (reward - self.low) / self.width
-
-    @property
-    def ended(self) -> float:
-        """The scaled value of having ended."""
-        return -self.low / self.width * self.rest
-
-    def value(self, scaled: Any) -> Any:
-        """A value in the user's units."""
-        return self.low * self.rest + self.width * scaled
-
-
-def units(model: Model, gamma: float) -> Units:
-    """The units of a model's discounted values."""
-    low, high = step_range(model.reward_range, model.may_end)
-    return Units(low, high - low, 1.0 / (1.0 - gamma))

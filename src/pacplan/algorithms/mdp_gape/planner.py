@@ -15,17 +15,15 @@ from pacplan.algorithms.common.confidence import (
     declared,
 )
 from pacplan.algorithms.common.horizons import check_gamma_and_horizon, check_steps, most_actions
-from pacplan.algorithms.common.plans import bounded_plan
 from pacplan.algorithms.mdp_gape.search import GapSearch
 from pacplan.bounds import thresholds as exploration
 from pacplan.bounds.thresholds import Thresholds
 from pacplan.core import checks
 from pacplan.core.words import at_most
-from pacplan.engine.driver import Limits
+from pacplan.engine.driver import Limits, Snapshot
 from pacplan.engine.query import Query
 from pacplan.models.knowledge import Bounds, check_bounds
-from pacplan.models.protocol import Session
-from pacplan.result import Plan
+from pacplan.models.protocol import Model, Session
 
 
 class MDPGapE(Targeted, Planner):
@@ -124,29 +122,17 @@ class MDPGapE(Targeted, Planner):
     def start(self, query: Query, session: Session) -> "GapSearch":
         return GapSearch(self, query, session)
 
-    def finish(self, query: Query, search: "GapSearch", stopped_by: str, seconds: float) -> Plan:
-        snapshot, thresholds = search.snapshot(seconds), search.thresholds
-        assert snapshot.lower is not None and snapshot.upper is not None and snapshot.gap is not None
-        assumed = declared(self, query.model)
-        if isinstance(self.thresholds, Thresholds) and thresholds.proven:
-            assumed += (f"the thresholds {thresholds.name!r} hold with probability 1 - delta",)
-        said = (
-            f"Action {snapshot.action!r} is the best guess. The thresholds {thresholds.name!r} are "
-            "heuristic: nothing is proven, though their bounds put it within "
-            f"{at_most(max(0.0, snapshot.gap))} of optimal in the {search.horizon}-step problem."
+    def guarantee(self, model: Model, search: "GapSearch", snapshot: Snapshot) -> str:
+        if search.certifies:
+            return certificate(self, model, search.horizon, snapshot)
+        return (
+            f"Action {snapshot.action!r} is the best guess. The thresholds "
+            f"{search.thresholds.name!r} are heuristic: nothing is proven, though their bounds put it "
+            f"within {at_most(max(0.0, snapshot.gap))} of optimal in the {search.horizon}-step problem."
         )
-        if thresholds.proven:
-            said = certificate(self, query.model, search.horizon, snapshot)
-        middle = 0.5 * float(snapshot.lower.max() + snapshot.upper.max())
-        return bounded_plan(
-            self,
-            query,
-            search,
-            snapshot,
-            stopped_by,
-            guarantee=said,
-            assumptions=assumed,
-            values=search.estimates(),
-            value=middle if self.goal == "value" else None,
-            proven=thresholds.proven,
-        )
+
+    def assumptions(self, model: Model, search: "GapSearch") -> tuple[str, ...]:
+        assumed = declared(self, model)
+        if isinstance(self.thresholds, Thresholds) and search.certifies:
+            assumed += (f"the thresholds {self.thresholds.name!r} hold with probability 1 - delta",)
+        return assumed

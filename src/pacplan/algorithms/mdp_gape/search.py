@@ -84,6 +84,7 @@ class GapSearch(KernelSearch):
             pairs = _merged_pairs(model.states, model.max_actions, successors, horizon)
             setting = setting._replace(pairs=pairs)
         self.thresholds = resolve(planner.thresholds, setting)
+        self.certifies = self.thresholds.proven
         values = value_range(model.reward_range, model.may_end, planner.gamma, horizon)
         last = values[-1].tolist()  # node_upper, node_lower, outcome_upper, outcome_lower
         arrays: dict[str, Any] = {
@@ -126,7 +127,8 @@ class GapSearch(KernelSearch):
         """By node, the one that holds its state's actions, if equal states are merged."""
         return None if self.arrays["graph"] is None else self.tree.nodes["same"]
 
-    def estimates(self) -> NDArray[np.float64]:
+    @property
+    def values(self) -> NDArray[np.float64]:
         """Estimates of the root's Q by dynamic programming on what was seen, inside all bounds.
 
         The value of a node is the best estimate among the actions tried, or the middle of its bounds if

@@ -6,9 +6,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from pacplan.algorithms.common.base import Planner, check_stationary
+from pacplan.algorithms.common.base import check_stationary
 from pacplan.algorithms.common.certainty import (
-    certain_plan,
+    CertainPlanner,
     check_limits,
     left_to_chance,
     read_certain,
@@ -33,8 +33,7 @@ from pacplan.engine.search import losses
 from pacplan.engine.search_tree import Reader
 from pacplan.engine.tree import NONE
 from pacplan.models.knowledge import Bounds, attach, check_bounds
-from pacplan.models.protocol import Session
-from pacplan.result import Plan
+from pacplan.models.protocol import Model, Session
 
 # Rounding, as a part of the largest value; and what rounding may explain, if bounds that the user gave
 # contradict what was found.
@@ -42,7 +41,7 @@ _ROUNDING = 1e-13
 _SLACK = 1e-9
 
 
-class OPD(Planner):
+class OPD(CertainPlanner):
     """Optimistic planning if nothing is random: extend the most promising sequence of actions.
 
     A sequence of d actions that has earned u (discounted) can earn at most
@@ -86,6 +85,7 @@ class OPD(Planner):
     """
 
     name = "opd"
+    surely = "That is certain, given that nothing is random."
 
     def __init__(
         self,
@@ -126,22 +126,14 @@ class OPD(Planner):
     def start(self, query: Query, session: Session) -> "SequenceSearch":
         return SequenceSearch(self, query, session)
 
-    def finish(self, query: Query, search: "SequenceSearch", stopped_by: str, seconds: float) -> Plan:
+    def assumptions(self, model: Model, search: Any) -> tuple[str, ...]:
         assumed = ["every state and action has one successor", "rewards are deterministic"]
-        assumed += ranges_assumed(self, query.model)
+        assumed += ranges_assumed(self, model)
         if self.merge != "tree":
             assumed.append("equal states have equal futures")
         if self.merge == "stationary":
             assumed.append("a state and action do the same at every step")
-        return certain_plan(
-            self,
-            query,
-            search,
-            stopped_by,
-            seconds,
-            surely="That is certain, given that nothing is random.",
-            assumed=tuple(assumed),
-        )
+        return tuple(assumed)
 
 
 class SequenceSearch(EstimateSearch):
@@ -216,6 +208,11 @@ class SequenceSearch(EstimateSearch):
         if not self._accurate:
             return best_estimate(lower, self.order)
         return best_estimate(-losses(lower, upper), self.order)
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """Lower bounds of the root's actions that were tried."""
+        return np.where(self.calls > 0, self.arrays["lower"], np.nan)
 
     def snapshot(self, seconds: float) -> Snapshot:
         """How the search stands."""

@@ -7,11 +7,10 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
-from pacplan.algorithms.common.base import Planner
-from pacplan.algorithms.common.certainty import certain_plan, check_limits, tails_of
+from pacplan.algorithms.common.certainty import CertainPlanner, check_limits, tails_of
 from pacplan.algorithms.common.confidence import check_accuracy, ranges_assumed
 from pacplan.algorithms.common.horizons import check_gamma_and_horizon
-from pacplan.algorithms.common.plans import EstimateSearch, best_estimate, estimates_plan
+from pacplan.algorithms.common.plans import EstimateSearch, best_estimate
 from pacplan.algorithms.value_iteration import solving
 from pacplan.algorithms.value_iteration.chart import Numbers, OutcomesChart, TableChart, Values
 from pacplan.core import checks
@@ -21,8 +20,7 @@ from pacplan.engine.query import Query
 from pacplan.engine.search import losses
 from pacplan.engine.tree import LINKS
 from pacplan.models.outcomes import Outcomes
-from pacplan.models.protocol import Session, Table
-from pacplan.result import Plan
+from pacplan.models.protocol import Model, Session, Table
 
 # The leaves that are explored at a time: those with this part of what may still be gained, and at most
 # this part of what was explored, but a few at least.
@@ -31,7 +29,7 @@ _PART, _GROWTH, _FEW = 0.5, 0.25, 16
 _ENOUGH = 0.1
 
 
-class ValueIteration(Planner):
+class ValueIteration(CertainPlanner):
     """Value iteration with certain bounds, if all probabilities are known.
 
     Plans in a `TabularMDP`, in an environment that publishes its table, and in `Outcomes`. What can be
@@ -55,6 +53,7 @@ class ValueIteration(Planner):
     keeps_checkpoints = False
     parallel_calls = False
     reads = True
+    surely = "That is certain: every probability is known, and nothing was sampled."
 
     def __init__(
         self,
@@ -84,27 +83,22 @@ class ValueIteration(Planner):
     def start(self, query: Query, session: Session) -> "_Search":
         return _Search(self, query, session)
 
-    def finish(self, query: Query, search: "_Search", stopped_by: str, seconds: float) -> Plan:
-        if math.isinf(float(search.upper.max())):
-            nothing = "It has no bounds before all states are explored, unless you pass reward_range=."
-            return estimates_plan(self, query, search, stopped_by, seconds, guarantee=nothing)
-        assumed = [
-            "the table's probabilities and rewards are right"
-            if query.model.known
-            else "the probabilities and rewards of the listed outcomes are right"
-        ]
-        ranges = ranges_assumed(self, query.model)
-        assumed += ranges if search.chart.leaves(self.horizon).size else ranges[1:]
-        return certain_plan(
-            self,
-            query,
-            search,
-            stopped_by,
-            seconds,
-            values=search.values,
-            surely="That is certain: every probability is known, and nothing was sampled.",
-            assumed=tuple(assumed),
-        )
+    def guarantee(self, model: Model, search: Any, snapshot: Snapshot) -> str:
+        if snapshot.lower is None:
+            return "It has no bounds before all states are explored, unless you pass reward_range=."
+        return super().guarantee(model, search, snapshot)
+
+    def assumptions(self, model: Model, search: Any) -> tuple[str, ...]:
+        right = "the probabilities and rewards of the listed outcomes are right"
+        if model.known:
+            right = "the table's probabilities and rewards are right"
+        ranges = ranges_assumed(self, model)
+        return (right, *(ranges if search.chart.leaves(self.horizon).size else ranges[1:]))
+
+    def value_estimate(self, search: Any, snapshot: Snapshot) -> float | None:
+        if self.goal == "action" and snapshot.lower is not None:
+            return float(snapshot.lower.max())
+        return super().value_estimate(search, snapshot)
 
 
 class _Search(EstimateSearch):
