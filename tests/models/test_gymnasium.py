@@ -34,6 +34,19 @@ def values_of_table(table, gamma, horizon):
     return np.array([q[s] for s in sorted(q)])
 
 
+def test_the_number_of_states_is_a_promise():
+    env = made("FrozenLake-v1")
+    env.unwrapped.s = 14
+    planner = pacplan.Atlas(epsilon=0.2, delta=0.1, gamma=0.5)
+    settings = {"table": False, "key": "observation", "reward_range": (0, 1)}
+    model = pacplan.from_gymnasium(env, states=11, **settings)
+    plan = planner.plan(model, model.state_of(env, 14), seed=0)
+    assert plan.certified and "there are no more than 11 states" in plan.assumptions
+    model = pacplan.from_gymnasium(env, states=3, **settings)
+    with pytest.raises(pacplan.BrokenPromiseError, match="3 states"):
+        planner.plan(model, model.state_of(env, 14), seed=0, budget=10_000)
+
+
 @pytest.mark.parametrize(
     ("name", "settings"), [("FrozenLake-v1", {}), (CLIFF, {"is_slippery": True}), (TAXI, {})]
 )

@@ -33,6 +33,7 @@ def from_gymnasium(
     reward_range: tuple[float, float] | None = None,
     actions: Sequence[Any] | Callable[[Any], Sequence[Any]] | None = None,
     key: Callable[[Any], Hashable] | Literal["observation"] | None = None,
+    states: int | None = None,
     table: bool = True,
     check: bool = True,
 ) -> "GymnasiumTable | GymnasiumSimulator":
@@ -70,6 +71,8 @@ def from_gymnasium(
             `plan.action` is what `env.step` takes.
         key: a function of the observation whose result identifies states: hashable, and equal only
             for states with the same future. "observation": its content. By default all that is saved.
+        states: the maximum number of distinct states. Once `Atlas` has seen as many, it knows that
+            there are no others. With a key, plan from `model.state_of(env, observation)`.
         table: False: do not use the table that the environment publishes.
         check: check that states are brought back in full, by a few hundred draws.
 
@@ -102,6 +105,7 @@ def from_gymnasium(
         key=observation_key if key == "observation" else key,
         max_actions=most,
         successors=successors,
+        states=states,
         reward_range=promised or (0.0, 1.0),
     )
     if check or promised is None:
