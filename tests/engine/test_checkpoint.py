@@ -56,28 +56,16 @@ def interrupted_and_resumed(planner, model, state, path, samples, budget=None):
     return planner.resume(path, model)
 
 
-WRITING = [name for name in NAMES if pacplan.planners[name].keeps_checkpoints]
+WRITING = [(name, {}) for name in NAMES if pacplan.planners[name].keeps_checkpoints]
+MODES = [{"merge": "depth"}, {"goal": "value"}, {"value_bounds": (lambda s, h: 0.0, lambda s, h: 3.0)}]
 
 
-@pytest.mark.parametrize("name", WRITING)
-def test_every_planner_goes_on_to_the_same_result(name, tmp_path):
+@pytest.mark.parametrize(("name", "mode"), [*WRITING, *(("mdp-gape", mode) for mode in MODES)])
+def test_every_planner_goes_on_to_the_same_result(name, mode, tmp_path):
     settings = {"width": 6, "horizon": 3} if name in FIXED_COST else {}
-    planner, model = make(name, **settings), problem(name)
+    planner, model = make(name, **settings, **mode), problem(name)
     whole = planner.plan(model, 0, seed=3, budget=3000)
     again = interrupted_and_resumed(planner, model, 0, tmp_path / "saved", 100, budget=3000)
-    assert evidence(again) == evidence(whole)
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [{"merge": "depth"}, {"goal": "value"}, {"value_bounds": (lambda s, h: 0.0, lambda s, h: 3.0)}],
-    ids=lambda settings: "-".join(settings),
-)
-def test_modes(settings, tmp_path):
-    model = pacplan.envs.garnet(states=20, actions=3, seed=5)
-    planner = pacplan.MDPGapE(epsilon=0.0, delta=0.1, gamma=0.7, horizon=8, **settings)
-    whole = planner.plan(model, 0, seed=3, budget=1500)
-    again = interrupted_and_resumed(planner, model, 0, tmp_path / "saved", 150, budget=1500)
     assert evidence(again) == evidence(whole)
 
 

@@ -9,16 +9,7 @@ import numpy as np
 from pacplan.compiled.interpreted import interpreted
 from pacplan.compiled.streams import streams
 from pacplan.core import checks
-from pacplan.engine.calls import (
-    ABORTED,
-    CHUNK_DONE,
-    REPORT,
-    TOO_MANY_SUCCESSORS,
-    broken_promise,
-    call_model,
-    count_actions,
-    problem_of,
-)
+from pacplan.engine import calls
 from pacplan.models.protocol import BrokenPromiseError, Model
 
 
@@ -30,7 +21,7 @@ class _Rules(NamedTuple):
 
 
 # Calls are few: they are not worth a kernel.
-_count, _call = interpreted(count_actions), interpreted(call_model)
+_count, _call = interpreted(calls.count_actions), interpreted(calls.call_model)
 
 
 class Caller(AbstractContextManager["Caller"]):
@@ -54,8 +45,8 @@ class Caller(AbstractContextManager["Caller"]):
         (self._rng,) = streams(seed, 1)
         self.session = model.open(seed)
         successors = 1 if deterministic else model.successors or checks.LARGEST
-        problem = problem_of(model, successors=successors, horizon=steps)
-        self._rules = _Rules(problem, np.zeros(1, REPORT))
+        problem = calls.problem_of(model, successors=successors, horizon=steps)
+        self._rules = _Rules(problem, np.zeros(1, calls.REPORT))
         self.problem, self.report = problem[0], self._rules.report[0]
         self._model, self._start, self._deterministic = model, start, deterministic
         self.after = defaultdict[tuple[int, int, int], set[int | None]](set)
@@ -82,7 +73,7 @@ class Caller(AbstractContextManager["Caller"]):
         seen = self.after[self.pair(state, action, h)]
         seen.add(None if ended else int(successor))
         if len(seen) > self.problem["successors"]:
-            raise self.broken(TOO_MANY_SUCCESSORS, state, action, h)
+            raise self.broken(calls.TOO_MANY_SUCCESSORS, state, action, h)
         reward = float(self.problem["lowest"] + self.problem["width"] * scaled)
         return None if ended else int(successor), reward
 
@@ -97,13 +88,13 @@ class Caller(AbstractContextManager["Caller"]):
         noted = {"promise": promise, "state": state, "action": action, "h": h, "reward": reward}
         for name, value in noted.items():
             self.report[name] = value
-        return broken_promise(self.report, self.problem, self.session, self._deterministic)
+        return calls.broken_promise(self.report, self.problem, self.session, self._deterministic)
 
     def _check(self, status: int, state: int, action: int | None, h: int) -> None:
         """Raise what the model raised, or the promise that it broke."""
-        if status != CHUNK_DONE:
-            if status == ABORTED or action is None:
+        if status != calls.CHUNK_DONE:
+            if status == calls.ABORTED or action is None:
                 self.session.diagnose(state, action, h)
-            raise self.session.error or broken_promise(
+            raise self.session.error or calls.broken_promise(
                 self.report, self.problem, self.session, self._deterministic
             )

@@ -144,5 +144,6 @@ class CheckpointKeeper:
             _logger.warning(words, seconds, error)
 
     def _write(self, search: "KernelSearch", seconds: float) -> None:
-        arrays = search.used_arrays() | search.session.memory()
+        tree = {"tree.nodes": search.tree.nodes, "tree.pairs": search.tree.pairs}  # What is in use.
+        arrays = search.state_arrays() | tree | search.session.memory()
         Checkpoint({**self.header, "seconds": seconds}, arrays).write(self.path)

@@ -39,7 +39,6 @@ def kernel_arrays(declared: type) -> Any:
     """Make a class that annotates a planner's own arrays the class that its kernels work on.
 
     It is a named tuple of what the engine has (`pacplan.engine.episodes.FIELDS`) and of these arrays.
-    Methods of the engine's generic functions are registered for it.
     """
     own = get_annotations(declared)
     made: Any = NamedTuple(declared.__name__, [*FIELDS, *own.items()])  # type: ignore[misc]
@@ -116,17 +115,13 @@ class KernelSearch:
         if query.tree is not None:
             self.tree.adopt(query.tree, session.encode)
         self.memory.request(self.tree.nbytes)
-        self._most_calls = MOST_COUNTED - int(self.tree.nodes["count"].max(initial=0))
         if kind is not None:
             self.reserve()
 
     # What the kernel works on.
 
     def kernel_state(self) -> Any:
-        """The named tuple that the kernel works on.
-
-        Arrays move when they grow, so the tuple is made anew for every chunk.
-        """
+        """The named tuple that the kernel works on, made anew for every chunk, as arrays move."""
         engine = self.tree.arrays, self.problem, self.path, self.calls, self.reports
         return self._kind(*engine, **self.arrays)
 
@@ -156,16 +151,13 @@ class KernelSearch:
         self.arrays[name] = self.memory.extend(self.arrays[name], rows)
 
     def prepare(self) -> int:
-        """Load the kernel for this kind of model, or have it compiled.
-
-        This makes the root, which may ask the model; so it returns how that ended, as `advance` does.
-        """
+        """Load the kernel, or have it compiled, and make the root; returns how that ended."""
         return self.advance(0, 0)
 
     def advance(self, episodes: int, calls: int) -> int:
         """Play at most `episodes` more, until `calls` in all; returns how it ended."""
         last = int(self.report["episodes"]) + episodes
-        countable = min(calls, self._most_calls)
+        countable = min(calls, MOST_COUNTED)
         while True:
             left = last - int(self.report["episodes"])
             search, root, streams = self.kernel_state(), self.root_state, (self._rng, self._ties)
@@ -228,8 +220,8 @@ class KernelSearch:
     ) -> Snapshot:
         """A snapshot that recommends action `best`.
 
-        Its gap is max_{a != best} U(a) - L(best), or the largest of `losses`, if the search knows more
-        of how much better each other action can be.
+        Its gap is max_{a != best} U(a) - L(best), or the largest of `losses`, of how much better each
+        other action can be, if the search knows more of that.
         """
         gap = None
         if lower is not None and upper is not None:
@@ -281,12 +273,9 @@ class KernelSearch:
         """The whole search between two chunks: its arrays by name."""
         own = dict(_named_arrays(self.kernel_state()))
         streams = {"streams.rng": self._rng.words, "streams.ties": self._ties.words}
-        arrays = {name: own[name] for name in own if name not in self.derived | _NOT_KEPT}
-        return arrays | streams | {"points": self.points}
-
-    def used_arrays(self) -> dict[str, NDArray[Any]]:
-        """The same, without the records of the tree that are not in use."""
-        return self.state_arrays() | {"tree.nodes": self.tree.nodes, "tree.pairs": self.tree.pairs}
+        for name in self.derived | _NOT_KEPT:
+            own.pop(name, None)
+        return own | streams | {"points": self.points}
 
     def put_back(self, kept: Mapping[str, NDArray[Any]], memory: int) -> None:
         """Put the search to where it stood, when it was granted so much memory."""
