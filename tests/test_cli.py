@@ -30,12 +30,9 @@ def test_garnet(runner, planner):
         plan = pacplan.MDPGapE(**ASKED).plan(pacplan.envs.garnet(), seed=0)
     assert outcome.code == 0
     lines = outcome.stdout.splitlines()
-    assert lines[0] == (
-        f"Certified: action {plan.action}, worth at least {at_least(plan.lower[plan.action])} "
-        f"(estimate {plan.values[plan.action]:.4g}), after {plan.samples:,} calls"
-    )
-    assert lines[1:3] == [plan.guarantee, plan.warning]
-    table = lines[lines.index("") + 1 :]
+    warning = [plan.warning, ""] if plan.warning else []
+    assert lines[: 1 + len(warning)] == [f"Certified: action {plan.action}", *warning]
+    table = lines[1 + len(warning) :]
     assert table[0].split() == ["action", "lower", "interval", "upper", "estimate", "calls"]
     for row, line in zip(plan.rows, table[1:6], strict=True):
         taken = [">"] * (row.action == plan.action)
@@ -43,39 +40,27 @@ def test_garnet(runner, planner):
         cells = line.split()
         assert cells[: len(first)] == first
         assert cells[len(first) + 1 :] == [at_most(row.upper), *last.split()]
-    for words in (*plan.assumptions, f"Stopped after {plan.samples:,} calls", *plan.sentences[1:2]):
+    for words in (*plan.assumptions, f"Stopped after {plan.samples:,} calls", *plan.sentences[:3]):
         assert words in outcome.words
     assert "Settings: gamma 0.7, horizon 6, epsilon 1, delta 0.1." in lines
 
 
 @pytest.mark.parametrize(
-    ("arguments", "headline"),
+    ("arguments", "words"),
     [
-        (
-            ["uct", "--budget", "100"],
-            r"Not certified: action \d, worth \S+ by estimate, after 100 calls",
-        ),
-        (
-            ["mdp-gape", "--epsilon", "1", "--thresholds", "paper"],
-            r"Not certified: action \d, worth \S+ by estimate, after \S+ calls",
-        ),
-        (
-            ["mdp-gape", "--budget", "100"],
-            r"Not certified: action \d, worth at least \S+ \(estimate \S+\), after 100 calls",
-        ),
+        (["uct", "--budget", "100"], "UCT gives no guarantee"),
+        (["mdp-gape", "--epsilon", "1", "--thresholds", "paper"], "within"),
+        (["mdp-gape", "--budget", "100"], "within"),
         (
             ["trailblazer", "--epsilon", "1", "--gamma", "0.2"],
-            r"Not certified: action \d, worth \S+ by estimate, after \S+ calls",
+            "The optimal value of the state is within",
         ),
     ],
     ids=["no guarantee", "not proven", "stopped before", "of the value alone"],
 )
-def test_certified_is_said_of_what_is_proven_and_nothing_else(arguments, headline):
+def test_certified_is_said_of_what_is_proven_and_nothing_else(arguments, words):
     outcome = run("plan", "garnet", "--seed", "0", "--quiet", "--planner", *arguments)
-    lines = outcome.stdout.splitlines()
-    assert re.fullmatch(headline, lines[0])
-    sure = {"uct": "UCT gives no guarantee", "trailblazer": "The optimal value of the state is within"}
-    assert sure.get(arguments[0], "within") in lines[1]
+    assert re.match(r"Not certified: action \d\n", outcome.stdout) and words in outcome.stdout
 
 
 def test_json():

@@ -23,7 +23,7 @@ def test_interrupt_prints_the_plan_so_far(folder):
     outcome = interrupt("plan", f"{folder}:slow", *ENDLESS, "--planner", "bracket")
     assert outcome.code == 130
     assert "Traceback" not in outcome.stderr
-    assert "estimate" in outcome.stdout and outcome.stdout.startswith("Not certified: action 0, ")
+    assert "estimate" in outcome.stdout and outcome.stdout.startswith("Not certified: action 0\n")
     assert ": interrupted." in outcome.words
 
 

@@ -15,7 +15,7 @@ import pacplan
 SOURCE, TESTS = Path(pacplan.__file__).parent, Path(__file__).parent
 # Lines of a room: a folder, without the folders in it that are rooms of their own.
 ROOMS = {
-    ".": 2030,
+    ".": 2040,
     "algorithms": 2350,
     "algorithms/atlas": 2020,
     "algorithms/betting": 580,
@@ -26,7 +26,7 @@ ROOMS = {
     "algorithms/opd": 740,
     "algorithms/value_iteration": 550,
     "bounds": 700,
-    "cli": 770,
+    "cli": 690,
     "compiled": 1440,
     "core": 440,
     "engine": 2220,
@@ -36,10 +36,10 @@ ROOMS = {
     "parallel": 990,
     "testing": 2000,
     "theory": 1020,
-    "views": 940,
+    "views": 950,
 }
 TESTS_OF = {
-    ".": 3640,
+    ".": 3630,
     "algorithms": 4860,
     "bounds": 650,
     "compiled": 850,

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, fields
-from io import StringIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -181,14 +180,14 @@ class Plan:
         for name, value in record.items():
             if isinstance(value, np.ndarray):
                 record[name] = value.tolist()
+            elif name in ("actions", "sequence"):
+                record[name] = list(map(_plain, value))
+            elif name in ("diagnosis", "origin"):
+                record[name] = None if value is None else asdict(value)
         # JSON has no NaN, which stands for no estimate.
         record["values"] = [None if np.isnan(value) else value for value in record["values"]]
         record["value"] = None if np.isnan(self.value) else self.value
-        for name in ("actions", "sequence"):
-            record[name] = [_plain(action) for action in record[name]]
         record |= {"action": _plain(self.action), "safest": _plain(self.safest)}
-        for name in ("diagnosis", "origin"):
-            record[name] = None if record[name] is None else asdict(record[name])
         record["policy"] = None if self.policy is None else _plain_policy(self.policy)
         return record
 
@@ -245,24 +244,28 @@ class Plan:
         return plan_html(self)
 
     def __str__(self) -> str:
-        from pacplan.views.terminal import console, intervals, text_of
+        from pacplan.views.terminal import plan_parts, text_of
 
-        table = text_of(intervals(self, console(StringIO()), bars=False))
-        lines = [self.warning, ""] if self.warning else []
-        return "\n".join([*lines, table, "", *map(printable, self.sentences)])
+        return "\n".join(part if isinstance(part, str) else text_of(part) for part in plan_parts(self))
 
     @property
     def sentences(self) -> list[str]:
-        """The plan in words: guarantee, what is ruled out, effort, settings, diagnosis."""
+        """The plan in words: guarantee, assumptions, what is ruled out, effort, settings, diagnosis."""
         numbers = {
             "gamma": None if self.gamma is None else exactly(self.gamma),
             "horizon": self.horizon,
             "epsilon": None if self.epsilon is None else exactly(self.epsilon),
             "delta": None if self.delta is None else risk(self.delta),
         }
-        asked = ", ".join(f"{name} {value}" for name, value in numbers.items() if value is not None)
-        told = [self.guarantee, *self._ruled_out(), self.effort, f"Settings: {asked}."]
-        return told if self.diagnosis is None else [*told, *self.diagnosis.explanation()]
+        settings = ", ".join(f"{name} {value}" for name, value in numbers.items() if value is not None)
+        return [
+            self.guarantee,
+            *([f"Given that {', '.join(self.assumptions)}."] if self.assumptions else []),
+            *self._ruled_out(),
+            self.effort,
+            f"Settings: {settings}.",
+            *([] if self.diagnosis is None else self.diagnosis.explanation()),
+        ]
 
     @property
     def verdict(self) -> str:

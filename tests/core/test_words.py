@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 import pacplan
-from pacplan.cli.show import show
 from pacplan.core.words import at_least, at_most, complement, estimated, exactly, risk
+from pacplan.views import terminal
 from pacplan.views.progress import progress_table
 
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
@@ -119,7 +119,7 @@ def test_names_command_no_terminal(capsys):
         plan = planner.plan(model, 0, seed=0, budget=50, callback=lambda s, to=snapshots: to.append(s))
         console = Console(file=io.StringIO(), width=200)
         console.print(progress_table(snapshots[-1], None, None, console))
-        show(plan)
+        terminal.show(*terminal.plan_parts(plan, terminal.console()))
         shown = [str(plan), repr(plan), console.file.getvalue(), capsys.readouterr().out]
         for text in shown:
             assert "cleared" in text and not {"\x1b", "\x07", "\x9b"} & set(text)

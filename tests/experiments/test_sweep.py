@@ -55,7 +55,6 @@ def watched(tmp_path, monkeypatch):
         (GOOD + '[[planners]]\nname = "brue"', "has no default discount", True),
         (GOOD + '[[problems]]\nname = "{m}:make"\ncolour = 1', "it takes (states=20, seed=0)", True),
         (GOOD + '[[problems]]\nname = "{m}:number"', "neither a model nor a function", True),
-        (GOOD + '[[problems]]\nname = "gym:Nowhere-v1"', "Nowhere-v1", True),
         (GOOD + '[[planners]]\nname = "bracket"\nvalue_bounds = "{m}:number"', "value_bounds", True),
     ],
 )

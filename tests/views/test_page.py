@@ -19,7 +19,7 @@ from pacplan.views.page import reasons
 from trees import Recorder
 
 GARNET = pacplan.envs.garnet(seed=0)
-SECTIONS = ["values", "closing", "rests", "again", "why", "tree"]
+SECTIONS = ["values", "closing", "again", "why", "tree"]
 
 
 def line_walk(state, action, rng):

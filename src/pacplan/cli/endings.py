@@ -1,12 +1,15 @@
 """How the command ends: its exit codes, and the one line that says what went wrong."""
 
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import IntEnum
 from pathlib import Path
+from typing import NoReturn
 
 from pacplan.cli.options import in_options
+from pacplan.core.words import printable
 
 
 class Exit(IntEnum):
@@ -19,18 +22,13 @@ class Exit(IntEnum):
     INTERRUPTED = 130
 
 
-class EndedError(Exception):
-    """Ends the command with an exit code and a line on the error stream."""
-
-    def __init__(self, words: object, code: Exit) -> None:
-        super().__init__(str(words))
-        self.code = code
-
-
-def interrupted(words: str) -> EndedError:
-    """What ends the command after Ctrl-C; pressed again, it finds nothing left to stop."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    return EndedError(words, Exit.INTERRUPTED)
+def end(code: Exit, words: str = "") -> NoReturn:
+    """End the command with an exit code and a line on the error stream."""
+    if code is Exit.INTERRUPTED:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Pressed again, it finds nothing left to stop.
+    if words:
+        print(f"pacplan: {printable(words)}", file=sys.stderr)
+    sys.exit(code)
 
 
 @contextmanager
@@ -48,9 +46,8 @@ def reported(place: Path | None = None, said: Callable[[str], str] = in_options)
     try:
         yield
     except KeyboardInterrupt:
-        if place is None:
-            raise
-        raise interrupted(f"stopped; the same command continues from {place}") from None
+        more = "" if place is None else f"; the same command continues from {place}"
+        end(Exit.INTERRUPTED, f"stopped{more}")
     except (TypeError, ValueError, ImportError, MemoryError, OSError, RuntimeError) as error:
         if hasattr(error, "__notes__") or (isinstance(error, RuntimeError) and place is None):
             raise
@@ -60,4 +57,4 @@ def reported(place: Path | None = None, said: Callable[[str], str] = in_options)
             words = f"cannot write {error.filename or place}: {error.strerror or error}{more}"
         if isinstance(error, OSError | RuntimeError | MemoryError | BrokenPromiseError):
             code = Exit.ERROR
-        raise EndedError(words, code) from error
+        end(code, words)

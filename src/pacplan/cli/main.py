@@ -5,12 +5,11 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from pacplan.cli import compare, plan, sweeps, verify, warm
+from pacplan.cli import commands, plan
 from pacplan.cli.catalogue import PLANNERS, PROBLEMS
-from pacplan.cli.endings import EndedError, Exit, interrupted
+from pacplan.cli.endings import Exit, end
 from pacplan.cli.options import Parser
 from pacplan.core.version import __version__
-from pacplan.core.words import printable
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -36,20 +35,12 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         asked.run(asked)
         sys.stdout.flush()
     except KeyboardInterrupt:
-        _end(interrupted("stopped"))
-    except EndedError as ended:
-        _end(ended)
+        end(Exit.INTERRUPTED, "stopped")
     except BrokenPipeError:
         # The reader has seen enough. The rest of the output goes nowhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(Exit.ERROR)
     sys.exit(Exit.OK)
-
-
-def _end(ended: EndedError) -> NoReturn:
-    if str(ended):
-        print(f"pacplan: {printable(str(ended))}", file=sys.stderr)
-    sys.exit(ended.code)
 
 
 def _parser() -> Parser:
@@ -66,13 +57,13 @@ def _parser() -> Parser:
     parser.add_argument(
         "--version", action="version", version=f"pacplan {__version__}", help="the version"
     )
-    commands = parser.add_subparsers(
+    added = parser.add_subparsers(
         title="commands",
         dest="command",
         prog="pacplan",
         metavar="COMMAND",
         help="pacplan COMMAND --help says what it does and takes",
     )
-    for module in (plan, compare, sweeps, verify, warm):
-        module.add_to(commands)
+    plan.add_to(added)
+    commands.add_to(added)
     return parser

@@ -85,17 +85,15 @@ _TYPES = {"N": int, "SECONDS": float, "D": float, "G": float, "LOW": float, "E":
 _TYPES |= {"BYTES": size, "STATE": literal, "NAMES": names, "FILE": Path, "FOLDER": Path}
 
 
-Run = Callable[[argparse.Namespace], None]
-
-
 def add_command(
-    commands: Any, usage: str, run: Run, about: str, listed: str, **defaults: Any
+    commands: Any, usage: str, run: Callable[[argparse.Namespace], None], text: str, **defaults: Any
 ) -> argparse.ArgumentParser:
-    """Add a command with the options that are listed; `about` begins with its line in the list."""
-    short, _, text = about.partition("\n\n")
-    name, given = usage.partition(" ")[0], {"help": short, "description": text}
+    """Add a command: its line in the list of commands, what it does, and in the end its options."""
+    short, _, more = text.partition("\n\n")
+    about, _, listed = more.rpartition("\n\n")
+    name = usage.partition(" ")[0]
     parser: argparse.ArgumentParser = commands.add_parser(
-        name, usage=f"pacplan {usage} [options]", **given
+        name, usage=f"pacplan {usage} [options]", help=short, description=about
     )
     add_options(parser, listed)
     parser.set_defaults(run=run, **defaults)

@@ -6,22 +6,22 @@ from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
 from pacplan.cli.catalogue import PLANNERS, PROBLEMS
-from pacplan.cli.endings import EndedError, Exit, interrupted, reported
-from pacplan.cli.options import QUIET, SET, SETTINGS, add_command, add_options, problem_of
+from pacplan.cli.endings import Exit, end, reported
+from pacplan.cli.options import QUIET, SET, SETTINGS, add_command, add_options, in_options, problem_of
+from pacplan.core.words import short
 
 if TYPE_CHECKING:
     from pacplan.algorithms import Planner
     from pacplan.result import Plan
 
-_ABOUT = """choose an action in a state
+_PLAN = f"""choose an action in a state
 
 Choose an action in a state, with a certificate.
 
 Exit codes: 0 the planner stopped by its own rule, or has none; 3 a budget, a deadline or a lack of
 memory stopped it before its rule, or a lack of memory before its limits (the plan is still printed);
-130 you pressed Ctrl-C (the same); 1 the model failed, or a file could not be written; 2 wrong usage."""
+130 you pressed Ctrl-C (the same); 1 the model failed, or a file could not be written; 2 wrong usage.
 
-_GENERAL = f"""
 PROBLEM  {", ".join(PROBLEMS)}; a Gymnasium environment, such as gym:FrozenLake-v1; or your own model
   as module:name, found from the current folder (if it is callable, it is called)
 --planner NAME  auto (the default: chosen for the problem, as pacplan.plan does),
@@ -62,7 +62,7 @@ _LIMITS = """
 
 def add_to(commands: Any) -> None:
     """Add the command to a parser."""
-    parser = add_command(commands, "plan PROBLEM", run, _ABOUT, _GENERAL, planner="auto")
+    parser = add_command(commands, "plan PROBLEM", run, _PLAN, planner="auto")
     add_options(parser.add_argument_group("accuracy and state"), _ACCURACY)
     add_options(parser.add_argument_group("your knowledge of the problem"), _KNOWLEDGE)
     add_options(parser.add_argument_group("limits and checkpoints"), _LIMITS)
@@ -70,15 +70,17 @@ def add_to(commands: Any) -> None:
 
 def run(asked: Namespace) -> None:
     """Plan as the command says."""
-    from pacplan.cli.show import show
     from pacplan.registry import has_rule
+    from pacplan.views import terminal
 
     with reported():
         planner, result = _planned(asked)
     if asked.json:
         print(json.dumps(result.to_dict(), indent=2))
     else:
-        show(result)
+        parts = terminal.plan_parts(result, terminal.console())
+        terminal.show(f"{result.verdict}: action {short(result.action, 80)}", bold=True)
+        terminal.show(*(in_options(part) if isinstance(part, str) else part for part in parts))
     if asked.html is not None:
         assert result.origin is not None
         seed = [] if asked.seed is not None else ["--seed", str(result.origin.seed)]
@@ -86,11 +88,12 @@ def run(asked: Namespace) -> None:
             result.to_html(asked.html, command=shlex.join(["pacplan", *asked.typed, *seed]))
     if result.interrupted:
         left = asked.checkpoint is not None and asked.checkpoint.exists()
-        raise interrupted(f"stopped; --resume goes on from {asked.checkpoint}" if left else "stopped")
+        more = f"; --resume goes on from {asked.checkpoint}" if left else ""
+        end(Exit.INTERRUPTED, f"stopped{more}")
     # Planners without their own rule end by the budget or the deadline, as they should.
     reached = ("certified", "rule") + (() if has_rule(planner) else ("budget", "deadline"))
     if result.stopped_by not in reached:
-        raise EndedError("", Exit.NOT_REACHED)
+        end(Exit.NOT_REACHED)
 
 
 def _planned(asked: Namespace) -> "tuple[Planner, Plan]":
@@ -132,11 +135,9 @@ def _check_checkpoint(asked: Namespace) -> None:
         saved = Checkpoint.read(asked.checkpoint)
     except OSError as error:
         raise ValueError(f"cannot read the checkpoint {asked.checkpoint}: {error.strerror}") from None
-    state = None if asked.state is None else plain_state(asked.state)
-    for name, given, kept in (
-        ("seed", asked.seed, saved.header["entropy"]),
-        ("budget", asked.budget, saved.header["budget"]),
-        ("state", state, saved.header["state"]),
-    ):
+    for name, place in (("seed", "entropy"), ("budget", "budget"), ("state", "state")):
+        given, kept = getattr(asked, name), saved.header[place]
+        if name == "state" and given is not None:
+            given = plain_state(given)
         if given not in (None, kept):
             raise ValueError(f"--{name} {given}: the plan of the checkpoint has {name} {kept}")

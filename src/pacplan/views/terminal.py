@@ -49,6 +49,13 @@ def show(*parts: Any, bold: bool = False) -> None:
             wide.print(part)
 
 
+def plan_parts(plan: Any, out: "Console | None" = None) -> list[Any]:
+    """A plan in paragraphs, with the table of its actions; a console gets a bar for each interval."""
+    table = intervals(plan, console(StringIO()) if out is None else out, bars=out is not None)
+    warning = [plan.warning, ""] if plan.warning else []
+    return [*warning, table, "", *map(printable, plan.sentences)]
+
+
 def text_of(table: "Table") -> str:
     """A table as lines of text."""
     lines = StringIO()
