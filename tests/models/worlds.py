@@ -8,7 +8,7 @@ import pytest
 from gymnasium import spaces
 
 import pacplan
-from pacplan.models.environments import observation_key
+from pacplan.core.keys import key_of
 
 TAXI = max(name for name in gymnasium.registry if name.startswith("Taxi-"))
 CLIFF = max(name for name in gymnasium.registry if name.startswith("CliffWalking-"))
@@ -42,7 +42,7 @@ def steps_of(model, state, actions, seed=0):
     rng, found = np.random.default_rng(seed), []
     for action in actions:
         observation, state, reward, ended = model.observe(state, action, rng)
-        found.append((None if ended else observation_key(observation), float(reward), bool(ended)))
+        found.append((None if ended else key_of(observation), float(reward), bool(ended)))
         if ended:
             break
     return found

@@ -1,6 +1,5 @@
 """The actions of an environment: all of a finite space, or those that the user lists."""
 
-import copy
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -18,12 +17,7 @@ MOST_ACTIONS = 5000
 def actions_of(env: Any, given: Any) -> tuple[Actions, int | None]:
     """The actions to choose from, as the environment takes them, and their largest number, if known.
 
-    Args:
-        env: the environment.
-        given: the user's: a list, a function of the unwrapped environment, or None.
-
-    Raises:
-        ValueError: there are infinitely or too many to list.
+    The user may give a list, or a function of the unwrapped environment; else they are all of its space.
     """
     space, base = env.action_space, env.unwrapped
     if callable(given):
@@ -59,12 +53,10 @@ def _listed(space: Any, base: Any) -> tuple[Any, ...]:
         values = {name: list(_some(_elements(part))) for name, part in space.spaces.items()}
         return _some(rddl.combinations(base, values))
     except OverflowError as error:
-        own = copy.deepcopy(space)  # The user's has a generator, which is left alone.
-        own.seed(0)
         raise ValueError(
             f"the action space {space!s:.200} has {error} actions, and at most {MOST_ACTIONS:,} are "
-            f"listed; pass those to choose from: actions=[{' '.join(repr(own.sample()).split()):.80}, "
-            "...], or a function of the unwrapped environment that lists those of its state"
+            "listed; pass those to choose from: actions=[...], or a function of the unwrapped "
+            "environment that lists those of its state"
         ) from None
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from pacplan.core.keys import key_of
 from pacplan.models import layers
 from pacplan.models.actions import Actions
 from pacplan.models.consistency import Preflight, examine
@@ -20,17 +19,6 @@ from pacplan.models.states import EnvState
 
 # To find out what changes: so many walks, when to look, and after how many seconds to do with two.
 _WALKS, _MOMENTS, _SECONDS = 3, (0, 1, 3, 8, 16, 32), 0.5
-
-
-def observation_key(observation: Any) -> Hashable:
-    """A hashable key of an observation, the same for equal observations, in any process."""
-    try:
-        return key_of(observation)
-    except TypeError:
-        raise TypeError(
-            f"cannot tell observations such as {observation!r} ({type(observation).__name__}) apart; "
-            "pass key=, a function that makes something hashable of an observation"
-        ) from None
 
 
 class GymnasiumSimulator(Simulator):
@@ -59,6 +47,8 @@ class GymnasiumSimulator(Simulator):
         super().__init__(self.draw, actions=offered, **promises)
         self.anywhere = False  # There is one environment.
         self.needs_observations = key is not None
+        spec = getattr(self.base, "spec", None)
+        self._name = layers.names_of(held.layers) + ("" if spec is None else f" of {spec.id}")
 
     def __reduce__(self) -> Any:
         raise TypeError("the model of an environment cannot be copied or pickled; make it anew")
@@ -82,13 +72,14 @@ class GymnasiumSimulator(Simulator):
     def _taken(self, observation: Any) -> EnvState:
         """The state that the environment is in, after a reset or a step that showed something."""
         saved = self._held.saved()
-        key = saved if self._key is None else self._key(observation)
         try:
+            key = saved if self._key is None else self._key(observation)
             hash(key)
-        except TypeError:
+        except TypeError as error:
             raise BrokenPromiseError(
-                f"key= must return something hashable, such as a tuple or a number, got {key!r}"
-            ) from None
+                "key= must make something hashable, such as a tuple or a number, of an observation such "
+                f"as {observation!r}: {error}"
+            ) from error
         return EnvState(key, saved, self._held.names)
 
     def initial_state(self) -> EnvState:
@@ -207,14 +198,6 @@ class GymnasiumSimulator(Simulator):
     def fingerprint(self) -> str:
         """What identifies this model: its promises. Sessions compare what the environment holds."""
         return repr(self)
-
-    def __repr__(self) -> str:
-        spec = getattr(self.base, "spec", None)
-        name = layers.names_of(self._held.layers) + ("" if spec is None else f" of {spec.id}")
-        return (
-            f"GymnasiumSimulator({name}, max_actions={self.max_actions}, "
-            f"successors={self.successors}, reward_range={self.reward_range})"
-        )
 
 
 def own_copy(action: Any) -> Any:

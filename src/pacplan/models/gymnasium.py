@@ -5,10 +5,11 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Literal
 
 from pacplan.core import checks
+from pacplan.core.keys import key_of
 from pacplan.models.actions import actions_of
 from pacplan.models.consistency import examine
 from pacplan.models.copying import EnvCopy
-from pacplan.models.environments import GymnasiumSimulator, observation_key
+from pacplan.models.environments import GymnasiumSimulator
 from pacplan.models.layers import RECORDER, UncopiedError
 from pacplan.models.protocol import BrokenPromiseError
 from pacplan.models.published import (
@@ -91,7 +92,7 @@ def from_gymnasium(
     if found is not None:
         if check:
             check_table(env, found)
-        return table_of(env, found, successors, promised)
+        return table_of(env, found, promised)
     offered, most = actions_of(env, actions)
     kind: Any = EnvCopy
     if type(env).__name__ == RECORDER:
@@ -102,7 +103,7 @@ def from_gymnasium(
         env,
         kind(env),
         actions=offered,
-        key=observation_key if key == "observation" else key,
+        key=key_of if key == "observation" else key,
         max_actions=most,
         successors=successors,
         states=states,

@@ -5,10 +5,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from pacplan.core import checks
-from pacplan.core.identity import described
 from pacplan.core.notes import shown
 from pacplan.models.protocol import BrokenPromiseError
-from pacplan.models.simulator import Simulator
+from pacplan.models.simulator import Simulator, name_of
 
 # By how much probabilities may fail to add up to 1, and rewards to keep their range, for rounding.
 _ROUNDING = 1e-9
@@ -64,6 +63,7 @@ class Outcomes(Simulator):
         )
         if reward_range is None:
             self.reward_range = (-math.inf, math.inf)
+        self._name = name_of(outcomes)
 
     def outcomes(self, state: Any, action: Any) -> list[Outcome]:
         """The outcomes of an action, checked; those that cannot happen are left out.
@@ -120,14 +120,3 @@ class Outcomes(Simulator):
             if left < 0.0:
                 return outcome[1:]
         return listed[-1][1:]
-
-    def fingerprint(self) -> str:
-        """What identifies this model: its promises, and the code of its functions."""
-        return f"{super().fingerprint()} {described(self._outcomes)}"
-
-    def __repr__(self) -> str:
-        name = getattr(self._outcomes, "__name__", repr(self._outcomes))
-        return (
-            f"Outcomes({name}, max_actions={self.max_actions}, successors={self.successors}, "
-            f"reward_range={self.reward_range})"
-        )

@@ -105,9 +105,7 @@ def check_table(env: Any, table: Table) -> None:
             twin.reset()
 
 
-def table_of(
-    env: Any, table: Table, successors: int | None, reward_range: tuple[float, float] | None
-) -> GymnasiumTable:
+def table_of(env: Any, table: Table, reward_range: tuple[float, float] | None) -> GymnasiumTable:
     """The exact model. Transitions that terminate lead to one more state, the end."""
     end = len(table)
     actions = 1 + max(a for row in table.values() for a in row)
@@ -128,7 +126,7 @@ def table_of(
             low, high = (min(low, 0.0), max(high, 0.0)) if low else (0.0, 1.0)
         reward_range = low, high
     rewards[probabilities == 0.0] = reward_range[0]
-    model = GymnasiumTable(
+    return GymnasiumTable(
         env,
         probabilities,
         rewards,
@@ -137,9 +135,3 @@ def table_of(
         available=available,
         reward_range=reward_range,
     )
-    if successors is not None and model.successors is not None and successors < model.successors:
-        raise ValueError(
-            f"successors={successors}, but the environment's table has {model.successors} of some "
-            "pair; leave it out"
-        )
-    return model

@@ -83,6 +83,7 @@ class Simulator(Model):
             self._check_state(initial, "initial")
         self._initial = initial
         self._fingerprint: str | None = None
+        self._name = f"{name_of(step)} ({'jitted' if self.compiled else 'python'})"
 
     def _offer(self, given: Any, most: int | None) -> tuple[Offered, int | None]:
         """The actions of all states, their number, or the function that lists them; and K."""
@@ -186,9 +187,12 @@ class Simulator(Model):
         return self._fingerprint
 
     def __repr__(self) -> str:
-        name = getattr(self.step, "__name__", repr(self.step))
-        kind = "jitted" if self.compiled else "python"
         return (
-            f"Simulator({name} ({kind}), max_actions={self.max_actions}, "
+            f"{type(self).__name__}({self._name}, max_actions={self.max_actions}, "
             f"successors={self.successors}, reward_range={self.reward_range})"
         )
+
+
+def name_of(function: Any) -> str:
+    """The name of a user's function."""
+    return getattr(function, "__name__", None) or repr(function)
