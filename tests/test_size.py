@@ -32,7 +32,7 @@ ROOMS = {
     "engine": 2220,
     "envs": 530,
     "experiments": 1250,
-    "models": 3390,
+    "models": 3310,
     "parallel": 990,
     "testing": 2000,
     "theory": 1020,

@@ -125,7 +125,7 @@ class CheckpointKeeper:
         Raises:
             OSError: the first checkpoint cannot be written.
         """
-        search.session.remember()
+        search.session.log = []
         if self.saved is None:
             self._write(search, 0.0)
             return 0.0

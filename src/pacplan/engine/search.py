@@ -184,7 +184,7 @@ class KernelSearch:
     def stop_at(self, deadline: float | None) -> None:
         """Begin no call to the model after this reading of `time.perf_counter`."""
         self.deadline = deadline
-        self.session.stop_at(deadline)
+        self.session.deadline = np.inf if deadline is None else deadline
 
     def finishing(self) -> float:
         """Seconds, at most, that the plan takes to make once the search has ended."""

@@ -17,7 +17,7 @@ MOST_ACTIONS = 5000
 def actions_of(env: Any, given: Any) -> tuple[Actions, int | None]:
     """The actions to choose from, as the environment takes them, and their largest number, if known.
 
-    The user may give a list, or a function of the unwrapped environment; else they are all of its space.
+    The user may give a list, or a function of the unwrapped environment; else they are all of a space.
     """
     space, base = env.action_space, env.unwrapped
     if callable(given):

@@ -7,7 +7,6 @@ import time
 from collections import Counter
 from collections.abc import Hashable
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from pacplan.models.states import EnvState
 if TYPE_CHECKING:
     from pacplan.models.environments import GymnasiumSimulator
 
-_STATES_A_WALK, _REPEATS, _STEPS_BETWEEN, _RESETS = 8, 4, 2, 4
+_STATES_A_WALK, _REPEATS, _STEPS_BETWEEN = 8, 4, 2
 # How many outcomes are drawn of two states with the same key, and how much the frequencies of one of
 # them must differ. With the same law they do so with probability at most 2 exp(-64 * 0.6^2) = 2e-10.
 _MOST_COMPARED, _SAMPLES, _APART = 32, 64, 0.6
@@ -97,9 +96,9 @@ class _Look:
         if env.replayed:
             # If the same is shown first, all must be the same. It need not be, if the reset draws
             # what is not shown. But that cannot be told from luck to come.
-            walks = [self._played(start, seed, lucks) for start in rng.integers(2**32, size=_RESETS)]
-            shown = [[content_or_none(one[1:]) for one in walk] for walk in walks]
-            if any(one[0] == other[0] and one != other for one, other in pairwise(shown)):
+            walks = played, self._played(int(rng.integers(2**32)), seed, lucks)
+            one, other = ([content_or_none(step[1:]) for step in walk] for walk in walks)
+            if one[0] == other[0] and one != other:
                 self.problems["hidden"] = _OWN_LUCK
         state: EnvState | None = env.reset(np.random.default_rng(seed))
         for k, (action, *expected) in enumerate(played[1:]):
@@ -134,22 +133,20 @@ class _Look:
         self._compared += 1
         states = first, state
         offered = [list(self._env.actions(one)) for one in states]
-        difference = ""
-        if not same(*offered):
-            difference = f"they offer the actions {offered[0]} and {offered[1]}"
-        else:
-            i = int(self._rng.integers(len(offered[0])))
+        i = int(self._rng.integers(len(offered[0])))
+        difference = f"they offer the actions {offered[0]} and {offered[1]}"
+        if same(*offered):
+            difference = f"the action {offered[0][i]} has different outcomes"
             here, there = (
                 Counter(self._outcome(one, actions[i], seed) for seed in range(_SAMPLES))
                 for one, actions in zip(states, offered, strict=True)
             )
-            if any(abs(here[x] - there[x]) >= _APART * _SAMPLES for x in here | there):
-                difference = f"the action {offered[0][i]} has different outcomes"
-        if difference:
-            self.problems["alike"] = (
-                f"states with the same key have different futures: of {first!r} and {state!r}, "
-                f"{difference}. Leave key= out, or make it tell them apart"
-            )
+            if all(abs(here[x] - there[x]) < _APART * _SAMPLES for x in here | there):
+                return
+        self.problems["alike"] = (
+            f"states with the same key have different futures: of {first!r} and {state!r}, "
+            f"{difference}. Leave key= out, or make it tell them apart"
+        )
 
     def _outcome(self, state: EnvState, action: Any, seed: int) -> tuple[Hashable, float]:
         successor, reward, _ = self._env.draw(state, action, np.random.default_rng(seed))

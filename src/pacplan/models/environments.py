@@ -77,8 +77,8 @@ class GymnasiumSimulator(Simulator):
             hash(key)
         except TypeError as error:
             raise BrokenPromiseError(
-                "key= must make something hashable, such as a tuple or a number, of an observation such "
-                f"as {observation!r}: {error}"
+                "key= must make something hashable of an observation, such as a tuple or a number, but "
+                f"of {observation!r} it does not: {error}"
             ) from error
         return EnvState(key, saved, self._held.names)
 

@@ -7,31 +7,28 @@ import numpy as np
 
 from pacplan.core import checks
 from pacplan.core.keys import all_distinct
-from pacplan.core.notes import shown
 from pacplan.models.protocol import BrokenPromiseError
 
 
-def labels_of(given: Any, state: Any, most: int | None) -> tuple[Any, ...]:
-    """The actions of a state from what the user's function said: their number or their list."""
-    asked = f"actions({shown(state)})"
+def labels_of(given: Any, asked: str, most: int | None) -> tuple[Any, ...]:
+    """The actions of a state from their number or their list, which were given for what is asked."""
     if isinstance(given, np.ndarray) and given.ndim == 0:
         given = given.item()
     counted = isinstance(given, int | np.integer) and not isinstance(given, bool)
-    if not (counted or is_list(given)):
+    listed = isinstance(given, Sequence | np.ndarray) and not isinstance(given, str | bytes)
+    if not (counted or listed):
         raise BrokenPromiseError(
-            f"{asked} must return a number of actions or a list of them, got {given!r}"
+            f"{asked} must be a number of actions or a list of them, got {given!r}"
         )
     count, most = int(given) if counted else len(given), most or checks.LARGEST
     if count < 1:
         raise BrokenPromiseError(
-            f"{asked} offers no action; a transition to such a state must terminate"
+            f"{asked} offers no action; a transition to a state without actions must terminate"
         )
     if count > most:
         raise BrokenPromiseError(f"{asked} offers {count} actions, more than max_actions={most}")
-    if counted:
-        return tuple(range(count))
-    found = plain(given)
-    if not all_distinct(found):
+    found = tuple(range(count)) if counted else plain(given)
+    if listed and not all_distinct(found):
         raise BrokenPromiseError(f"{asked} lists an action twice: {given!r}")
     return found
 
@@ -39,13 +36,6 @@ def labels_of(given: Any, state: Any, most: int | None) -> tuple[Any, ...]:
 def plain(listed: Any) -> tuple[Any, ...]:
     """What is listed, numbers of NumPy as Python's."""
     return tuple(one.item() if isinstance(one, np.generic) else one for one in listed)
-
-
-def is_list(given: Any) -> bool:
-    """Whether this lists actions, and does not count them."""
-    if isinstance(given, np.ndarray):
-        return given.ndim > 0
-    return isinstance(given, Sequence) and not isinstance(given, str | bytes)
 
 
 def numbered(labels: Sequence[Any]) -> bool:

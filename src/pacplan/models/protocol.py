@@ -1,5 +1,6 @@
 """What a planner may ask of a problem: a model, and its session during one plan."""
 
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -22,12 +23,16 @@ class Session:
         labels: the user's actions, `labels[state][index]`, the state as its integer; None: the indices.
         error: what the model's own code raised during the last aborted call, if anything.
         knowledge: user knowledge, kept alive for the kernels.
+        deadline: reading of `time.perf_counter` after which calls are aborted.
+        log: a list of what `memory` needs, if checkpoints are written.
     """
 
     slow = False
     states: list[Any] | None = None
     error: BaseException | None = None
     knowledge: Any = None
+    deadline: float = inf
+    log: list[Any] | None = None
 
     def __init__(self, handle: Any, labels: Any = None) -> None:
         self.handle, self.labels = handle, labels
@@ -44,9 +49,6 @@ class Session:
     def agree(self, state: Any, actions: tuple[Any, ...]) -> None:
         """Offer these actions in a state; raises BrokenPromiseError if the model now says otherwise."""
 
-    def stop_at(self, deadline: float | None) -> None:
-        """Abort calls made after this reading of `time.perf_counter`."""
-
     def interrupt(self) -> None:
         """Abort the call under way, or the next one, if the model can."""
 
@@ -55,9 +57,6 @@ class Session:
 
     def verify(self) -> None:
         """Raise BrokenPromiseError if the model was seen to differ from what the plan assumed."""
-
-    def remember(self) -> None:
-        """Record from now on what `memory` returns."""
 
     def memory(self) -> dict[str, NDArray[Any]]:
         """What a checkpoint needs besides the search itself; names begin with "session."."""

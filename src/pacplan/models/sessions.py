@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from pacplan.core.keys import same, signs, told_apart
 from pacplan.core.notes import shown
 from pacplan.models import handles, states
-from pacplan.models.labels import labels_of
 from pacplan.models.protocol import BrokenPromiseError, Session
 
 # The first calls are looked at closely, and then every sixteenth.
@@ -54,8 +53,6 @@ class PythonSession(Session):
         # What some of the states held when they were new, by their numbers.
         self._contents: dict[int, bytes] = {}
         self._calls = 0
-        self._log: list[tuple[Any, ...]] | None = None
-        self._deadline = math.inf
         self._interrupted = False
         self._seed: Any = self._rng.bit_generator.state
         self._answer = np.zeros(1, handles.ANSWER)
@@ -119,12 +116,7 @@ class PythonSession(Session):
 
     def _labels_of(self, key: int) -> tuple[Any, ...]:
         if callable(self._actions) and key not in self.labels:
-            state = self.states[key]
-            try:
-                self.labels[key] = labels_of(self._actions(state), state, self._model.max_actions)
-            except BaseException as error:
-                error.add_note(f"raised by the model's actions in state {shown(state)}")
-                raise
+            self.labels[key] = self._model.actions(self.states[key])
         found: tuple[Any, ...] = self.labels[key]
         return found
 
@@ -142,11 +134,11 @@ class PythonSession(Session):
 
     def call(self, key: int, action: int, h: int) -> tuple[int, float, int]:
         """One call to the user's function: (next state, reward, how it ended)."""
-        if self._interrupted or time.perf_counter() > self._deadline:
+        if self._interrupted or time.perf_counter() > self.deadline:
             return 0, 0.0, handles.ABORTED
         label: Any = action
         known, before = len(self.states), None
-        if self._log is not None:  # A checkpoint saves the generator, and nothing else that draws.
+        if self.log is not None:  # A checkpoint saves the generator, and nothing else that draws.
             before = _words(self._rng)
             self._model.forget_stream()
         try:
@@ -162,8 +154,8 @@ class PythonSession(Session):
             if self._calls <= _CLOSELY or not self._calls & _NOW_AND_THEN:
                 self._see_unchanged(key)
             found = self._checked(key, label, drawn)
-            if self._log is not None and found[2] == handles.CONTINUES and found[0] == known:
-                self._log.append((key, action, h, found[1], before))
+            if self.log is not None and found[2] == handles.CONTINUES and found[0] == known:
+                self.log.append((key, action, h, found[1], before))
             return found
         except BaseException as error:
             self.error = error
@@ -187,11 +179,11 @@ class PythonSession(Session):
                 return 0, reward, handles.ENDED
             return self.encode(successor), reward, handles.CONTINUES
         except (TypeError, ValueError, ArithmeticError) as error:
-            raise _broken_step(self.states[key], label, drawn) from error
-
-    def stop_at(self, deadline: float | None) -> None:
-        """Abort calls after this reading of `time.perf_counter`."""
-        self._deadline = math.inf if deadline is None else deadline
+            asked = f"step({shown(self.states[key])}, {shown(label)}, rng)"
+            raise BrokenPromiseError(
+                f"{asked} must return (next_state, reward, terminated): something hashable, such as a "
+                f"tuple, a string or a number; a number; and a truth value. It returned {shown(drawn)}"
+            ) from error
 
     def interrupt(self) -> None:
         """Abort the call under way as soon as it returns."""
@@ -221,14 +213,10 @@ class PythonSession(Session):
 
     # Checkpoints.
 
-    def remember(self) -> None:
-        """From now on, record how each state was reached, for checkpoints."""
-        self._log = []
-
     def memory(self) -> dict[str, NDArray[Any]]:
         """For a checkpoint: how states were reached, which were asked for actions, and rng."""
         return {
-            "session.log": np.array(self._log or [], _REACHED),
+            "session.log": np.array(self.log or [], _REACHED),
             "session.rng": np.array(_words(self._rng), np.uint64),
             "session.asked": np.array(sorted(self.labels) if callable(self._actions) else [], np.int64),
             "session.root": np.frombuffer(self._model.mark(self.states[0]), np.uint8).copy(),
@@ -291,20 +279,3 @@ def _set_words(rng: np.random.Generator, words: NDArray[np.uint64]) -> None:
     high, low, state["has_uint32"], state["uinteger"] = words.tolist()
     state["state"]["state"] = high << 64 | low
     rng.bit_generator.state = state
-
-
-def _broken_step(state: Any, action: Any, drawn: Any) -> BrokenPromiseError:
-    """Say what is wrong with what a step returned."""
-    where = f"step({shown(state)}, {shown(action)}, rng)"
-    if isinstance(drawn, tuple) and len(drawn) == 3:
-        try:
-            hash(drawn[0])
-        except Exception:
-            return BrokenPromiseError(
-                f"{where} returned the state {shown(drawn[0])} ({type(drawn[0]).__name__}), which is "
-                "not hashable; equal states must be recognised, so return a tuple, a string or a number"
-            )
-    return BrokenPromiseError(
-        f"{where} must return (next_state, reward, terminated) with a number as reward and a truth "
-        f"value as terminated, got {shown(drawn)}"
-    )

@@ -11,8 +11,8 @@ from pacplan.core.identity import described
 from pacplan.core.keys import all_distinct
 from pacplan.core.notes import shown
 from pacplan.models.jitted import JittedSession
-from pacplan.models.labels import is_list, labels_of, numbered, plain
-from pacplan.models.protocol import Model, Session
+from pacplan.models.labels import labels_of, numbered, plain
+from pacplan.models.protocol import BrokenPromiseError, Model, Session
 from pacplan.models.sessions import PythonSession
 
 # The number of actions of all states, the actions, or a function of the state that says either.
@@ -89,15 +89,6 @@ class Simulator(Model):
         """The actions of all states, their number, or the function that lists them; and K."""
         if most is not None:
             most = checks.integer("max_actions", most, least=1, most=checks.LARGEST)
-        if is_list(given):
-            listed = labels_of(given, "any state", most)
-            if numbered(listed):
-                return len(listed), len(listed)
-            if self.compiled:
-                raise TypeError(
-                    f"step is jitted, so its actions are numbers from 0; pass actions={len(listed)}"
-                )
-            return listed, len(listed)
         if callable(given):
             if self.compiled and not is_jitted(given):
                 raise TypeError(
@@ -105,15 +96,16 @@ class Simulator(Model):
                     "(@numba.njit) and return the number of actions of a state"
                 )
             return given, most
-        count = checks.integer(
-            "actions (a number, a list, or a function of the state that returns either)",
-            given,
-            least=1,
-            most=checks.LARGEST,
-        )
+        try:
+            listed = labels_of(given, "actions", None)
+        except BrokenPromiseError as error:
+            raise ValueError(str(error)) from None
+        count = len(listed)
         if most not in (None, count):
             raise ValueError(f"max_actions={most} contradicts actions={count}; leave it out")
-        return count, count
+        if self.compiled and not numbered(listed):
+            raise TypeError(f"step is jitted, so its actions are numbers from 0; pass actions={count}")
+        return count if numbered(listed) else listed, count
 
     def _counted(self, given: int | Iterable[Any] | None) -> tuple[int | None, tuple[Any, ...] | None]:
         """The number of states, and the states, as far as they are given."""
@@ -154,10 +146,10 @@ class Simulator(Model):
             return self.offered if isinstance(self.offered, tuple) else tuple(range(self.offered))
         try:
             given = self.offered(state)
-        except Exception as error:
+        except BaseException as error:
             error.add_note(f"raised by the model's actions in state {shown(state)}")
             raise
-        return labels_of(given, state, self.max_actions)
+        return labels_of(given, f"actions({shown(state)})", self.max_actions)
 
     def open(self, seed: np.random.SeedSequence) -> Session:
         """Start a session for one plan."""
