@@ -211,29 +211,6 @@ def test_what_differs_is_refused(saved):
     assert evidence(GAPE.resume(saved, MODEL))[1] == evidence(PLANNER.plan(MODEL, 0, seed=3))[1]
 
 
-def test_a_model_that_holds_something_else_is_refused(tmp_path):
-    """Functions have the same code; what their closures, objects and settings hold differs."""
-
-    def biased(bias):
-        def step(state, action, rng):
-            return int(state + rng.integers(2)), float(rng.random() < bias.place), False
-
-        return pacplan.Simulator(step, actions=2, successors=2)
-
-    def bounded(most):
-        return pacplan.Bracket(
-            epsilon=0.0, delta=0.1, gamma=0.7, horizon=4, value_bounds=(0.0, lambda state: most.place)
-        )
-
-    path = tmp_path / "saved"
-    bounded(Place(9.0)).plan(biased(Place(0.5)), 0, seed=0, budget=300, checkpoint=path)
-    bounded(Place(9.0)).resume(path, biased(Place(0.5)))
-    with pytest.raises(ValueError, match="another model"):
-        bounded(Place(9.0)).resume(path, biased(Place(0.4)))
-    with pytest.raises(ValueError, match="another planner"):
-        bounded(Place(8.0)).resume(path, biased(Place(0.5)))
-
-
 def test_bad_arguments(tmp_path):
     with pytest.raises(ValueError, match="no such folder"):
         PLANNER.plan(MODEL, 0, checkpoint=tmp_path / "missing" / "saved")

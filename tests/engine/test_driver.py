@@ -166,18 +166,6 @@ def test_a_loop_of_plans_is_left_by_pressing_twice():
     assert interrupted == [True, False, True, False, True, False]
 
 
-def test_a_second_interrupt_raises():
-    def step(state, action, rng):
-        signal.raise_signal(signal.SIGINT)
-        signal.raise_signal(signal.SIGINT)
-        return state, 0.5, False
-
-    handler = signal.getsignal(signal.SIGINT)
-    with pytest.raises(KeyboardInterrupt):
-        ANYTIME.plan(pacplan.Simulator(step, actions=2, successors=1), 0, budget=100)
-    assert signal.getsignal(signal.SIGINT) is handler
-
-
 def test_planning_from_several_threads():
     models = MODEL, pacplan.Simulator(MODEL.step, actions=5, successors=2)
     expected = [answer(PLANNER.plan(models[i % 2], 0, seed=i)) for i in range(6)]

@@ -53,14 +53,6 @@ def test_the_remainder_of_a_budget_changes_no_estimate(planner, episodes):
             assert plan.tree.pairs["n"].sum() == whole.tree.pairs["n"].sum()
 
 
-@pytest.mark.parametrize("planner", MEANS[:2], ids=repr)
-@pytest.mark.parametrize("budget", [40, 41, 59, 60, 61, 400, 401, 419])
-def test_a_short_return_is_not_taken_for_a_good_one(planner, budget):
-    model = costs([-0.5, -0.5, -1.0])
-    for seed in range(30):
-        assert planner.plan(model, 0, seed=seed, budget=budget).action != 2
-
-
 def test_episodes_that_end_by_themselves_count_whatever_is_left_of_the_budget():
     # Every episode has one step, and the horizon is longer than the budget.
     model = pacplan.TabularMDP(

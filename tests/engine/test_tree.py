@@ -18,11 +18,16 @@ def lists(tree):
 
 
 def check(tree):
+    """Blocks, and the links that spare a walk along the lists."""
     made = lists(tree)
     assert [len(pairs) for pairs in made] == tree.nodes["tried"].tolist()
     held = [pair for pairs in made for pair in pairs]
     assert len(set(held)) == len(held), "a pair belongs to one node"
+    for pair in held:
+        outcomes = [outcome.node for outcome in tree.outcomes(pair)]
+        assert [*outcomes, NONE, NONE][1] == tree.pairs["other"][pair]
     for node, pairs in enumerate(made):
+        assert tree.nodes["eldest"][node] == (pairs[0] if pairs else NONE)
         for start in range(1, len(pairs), BLOCK):
             block = pairs[start : start + BLOCK]
             assert block == list(range(block[0], block[0] + len(block)))
@@ -36,29 +41,14 @@ def check(tree):
 
 
 @pytest.mark.parametrize("actions", [1, 2, 5, 11])
-def test_pairs_lie_side_by_side(actions):
+def test_pairs_lie_side_by_side_also_in_a_tree_that_was_cut_out(actions):
     tree = grown(actions)
     check(tree)
     tried = tree.nodes["tried"]
     assert actions < 3 or ((tried > 1) & (tried < actions)).any(), "some blocks are not full"
-
-
-@pytest.mark.parametrize("actions", [2, 5, 11])
-def test_they_still_do_in_a_tree_that_was_cut_out(actions):
-    tree = grown(actions)
     for outcome in tree.outcomes(next(tree.tried(0))):
         cut = tree.below(outcome.node)
         check(cut)
         assert len(cut) > 1
         for after in cut.outcomes(next(cut.tried(0))):
             check(cut.below(after.node))
-
-
-def test_links_that_spare_a_walk_agree_with_the_lists():
-    tree = grown(5)
-    for whole in (tree, tree.below(next(tree.outcomes(next(tree.tried(0)))).node)):
-        for node, pairs in enumerate(lists(whole)):
-            assert whole.nodes["eldest"][node] == (pairs[0] if pairs else NONE)
-        for pair in (pair for pairs in lists(whole) for pair in pairs):
-            outcomes = [outcome.node for outcome in whole.outcomes(pair)]
-            assert [*outcomes, NONE, NONE][1] == whole.pairs["other"][pair]

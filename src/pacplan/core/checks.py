@@ -62,8 +62,7 @@ def choice(name: str, value: Any, allowed: tuple[str, ...]) -> str:
 
 def probability(name: str, value: Any) -> float:
     """A number strictly between 0 and 1, large enough that a small part of it is not rounded to 0."""
-    number = real(name, value)
-    if not 0.0 < number < 1.0:
+    if not 0.0 < (number := real(name, value)) < 1.0:
         raise ValueError(f"{name} must lie strictly between 0 and 1, got {number}")
     if number < SMALLEST:
         raise ValueError(f"{name} must be at least {SMALLEST}, got {number}")
@@ -88,15 +87,13 @@ def interval(name: str, value: Any, what: str) -> tuple[float, float]:
 
 def within_one(name: str, value: Any) -> float:
     """A number from 0 to 1."""
-    number = real(name, value)
-    if not 0.0 <= number <= 1.0:
+    if not 0.0 <= (number := real(name, value)) <= 1.0:
         raise ValueError(f"{name} must lie in [0, 1], got {value}")
     return number
 
 
 def positive(name: str, value: Any) -> float:
     """A number above 0."""
-    number = real(name, value)
-    if number <= 0.0:
+    if (number := real(name, value)) <= 0.0:
         raise ValueError(f"{name} must be positive, got {value}")
     return number

@@ -48,28 +48,26 @@ class _Writer:
 
     def __init__(self) -> None:
         self.home: str | None = None
-        # By address: what is being described, with its place, or has been. Temporary ones stay alive.
-        self._open: dict[int, int] = {}
+        # By address: what has been described, or is being described. Temporary ones stay alive.
         self._known: dict[int, tuple[Any, str]] = {}
+        self._depth = 0
 
     def described(self, value: Any) -> str:
         """The value in words."""
         if type(value) in _PLAIN or isinstance(value, np.generic):
             return repr(value)
-        at = id(value)
-        if at in self._known:
-            return self._known[at][1]
-        if at in self._open:
-            return f"<{len(self._open) - self._open[at]} above>"
-        self._open[at] = len(self._open)
-        parts = self._parts(value) if len(self._open) < _DEEPEST else []
+        if id(value) in self._known:
+            return self._known[id(value)][1]
+        self._known[id(value)] = value, "<above>"
+        self._depth += 1
+        parts = self._parts(value) if self._depth < _DEEPEST else []
         text = ", ".join(map(self.described, parts))
-        del self._open[at]
+        self._depth -= 1
         kind = _name(value if isinstance(value, type | FunctionType | ModuleType) else type(value))
         text = f"({text})" if type(value) in (tuple, list) else f"{kind}({text})" if parts else kind
         if len(text) > _LONG:
             text = f"{kind} {hashlib.sha256(text.encode()).hexdigest()[:16]}"
-        self._known[at] = value, text
+        self._known[id(value)] = value, text
         return text
 
     def _parts(self, value: Any) -> list[Any]:

@@ -34,25 +34,13 @@ BAD_ANSWER = 9  # of a function of the user's, which raised something
 FALSE_BOUND = 10  # on a value, by the user
 OUTSIDE = 11  # more states than there can be
 
-# The episode under way, one record per step.
-STEP = np.dtype(
-    [
-        ("node", np.int64),
-        ("pair", np.int64),
-        ("child", np.int64),
-        ("reward", np.float64),  # scaled to [0, 1]
-    ]
-)
+# The episode under way, one record per step; rewards are scaled to [0, 1].
+STEP = np.dtype([("node", np.int64), ("pair", np.int64), ("child", np.int64), ("reward", np.float64)])
 
 # What a kernel tells Python: counters, and which call went wrong. One record.
 REPORT = np.dtype(
     [
-        ("calls", np.int64),
-        ("episodes", np.int64),
-        ("promise", np.int64),
-        ("state", np.int64),
-        ("action", np.int64),
-        ("h", np.int64),
+        *((name, np.int64) for name in ("calls", "episodes", "promise", "state", "action", "h")),
         ("reward", np.float64),
         ("halt", np.int64),  # set from outside: make no further call
         ("refused", np.int64),  # whether a call was asked for after that
@@ -84,10 +72,7 @@ def problem_of(model: Model, *, successors: int, horizon: int, gamma: float = 1.
 
 @inlined
 def halted(search: Any) -> bool:
-    """Whether the search is to end now; asked by every call and by long loops without one.
-
-    Everything must be valid at that point: bounds that were not renewed yet keep their old values.
-    """
+    """Whether the search is to end now, all as it stands; asked by every call and by long loops."""
     return bool(search.report[0].halt != 0)
 
 
@@ -107,7 +92,7 @@ def break_promise(search: Any, promise: int, state: int, action: int, h: int, re
 def call_model(
     search: Any, model: Any, state: int, action: int, h: int, rng: Any
 ) -> tuple[int, float, bool, int]:
-    """One call, checked: (next state, reward scaled to [0, 1], whether it ended, status).
+    """One call, checked: the next state, the reward scaled to [0, 1], whether it ended, and a status.
 
     The status is CHUNK_DONE, or ABORTED or BROKEN; then `report` names the call.
     """

@@ -99,11 +99,6 @@ class Limits:
         """Whether something ends a search that does not stop by itself, other than Ctrl-C."""
         return (self.budget, self.time_limit, self.callback) != (None, None, None)
 
-    @property
-    def raises(self) -> bool:
-        """Whether every Ctrl-C raises."""
-        return self.on_interrupt == "raise"
-
 
 def drive(
     search: "KernelSearch", limits: Limits, began: float, display: Display
@@ -113,9 +108,10 @@ def drive(
     Returns what ended it ("rule", "budget", "deadline", "memory", "callback" or "interrupt"), its
     seconds, and whether Ctrl-C was pressed meanwhile.
     """
-    outer = None if limits.raises else ctrl_c.enclosing
+    raises = limits.on_interrupt == "raise"
+    outer = None if raises else ctrl_c.enclosing
     before = time.perf_counter()
-    reason = _reason(search, search.prepare(), limits.raises)
+    reason = _reason(search, search.prepare(), raises)
     start = began + time.perf_counter() - before
     if reason == "interrupt" or (outer is not None and outer.requested):
         # This makes the root, without which there would be no bounds.
@@ -126,7 +122,7 @@ def drive(
     if limits.keeper is not None:
         start -= limits.keeper.start(search)
     over = threading.Event()
-    with interrupts(limits.raises, search.session.interrupt) as interrupt, display as show:
+    with interrupts(raises, search.session.interrupt) as interrupt, display as show:
         try:
             reason = _play(search, limits, start, deadline, interrupt, show, over)
         finally:
@@ -152,6 +148,7 @@ def _play(
     the clock, and no result depends on it.
     """
     report, keeper, callback = search.report, limits.keeper, limits.callback
+    raises = limits.on_interrupt == "raise"
     played, chunk, due, watched = int(report["episodes"]), limits.chunk or 1, 1, deadline is None
     while due <= played:
         due += max(1, int(due * _CALLBACK_SPACING))
@@ -169,7 +166,7 @@ def _play(
             fitting = int(most / max(now - began, 1e-7) * _CHUNK_SECONDS)
             chunk = max(1, min(fitting, _GROWTH * chunk))
         played = int(report["episodes"])
-        reason = _reason(search, status, limits.raises or interrupt.forced)
+        reason = _reason(search, status, raises or interrupt.forced)
         late = reason == "aborted" or (deadline is not None and watched and now >= deadline)
         if reason in ("", "aborted") and (late or interrupt.requested):
             reason = "interrupt" if interrupt.requested else "deadline"
@@ -185,7 +182,7 @@ def _play(
                     stop = callback(snapshot)
                     reason = reason or ("callback" if stop else "")
                 except KeyboardInterrupt:
-                    if limits.raises or interrupt.forced:
+                    if raises or interrupt.forced:
                         raise
                     reason = reason or "interrupt"
                 due = played + max(1, int(played * _CALLBACK_SPACING))
@@ -220,11 +217,12 @@ def _reason(search: "KernelSearch", status: int, raises: bool) -> str:
 def _halt_at(search: "KernelSearch", deadline: float, over: threading.Event) -> None:
     """Halt a search at its deadline, from a thread of its own: kernels run without Python's lock."""
     search.stop_at(deadline)
-    early = min(_RETURN, 0.3 * (deadline - time.perf_counter()))
+    late = deadline - min(_RETURN, 0.3 * (deadline - time.perf_counter()))
 
     def watch() -> None:
         # A larger search takes longer to finish, so look again.
-        while (left := deadline - early - search.finishing() - time.perf_counter()) > 0.0:
+        used, each = search.tree.arrays.used, search.seconds_a_node
+        while (left := late - each * float(used[0]) - time.perf_counter()) > 0.0:
             if over.wait(min(left, _LOOK_AGAIN)):
                 return
         search.halt()

@@ -1,14 +1,8 @@
 """The episode loop: one for all planners that play episodes from the root.
 
-A search is a named tuple of arrays. The engine owns its first fields, and with them room, budget,
-status, path, counters and the meaning of a cut-off episode:
-
-    tree      the search tree                         path    the episode under way, one record per step
-    problem   one record: discount, rewards, limits   calls   by action of the root
-    report    one record: counters, and the error
-
-The functions below are generic (`pacplan.compiled.dispatch`): a planner registers methods for the class
-of its tuple. It needs one of `select`; the defaults of the others suit most planners.
+A search is a named tuple of arrays, of which the engine owns the first (`FIELDS`). The functions below
+are generic (`pacplan.compiled.dispatch`): a planner registers methods for the class of its tuple. It
+needs one of `select`; the defaults of the others suit most planners.
 
 An episode is *whole* if it took all the steps of its horizon, came to a state that ends it, or was
 concluded by a planner that knows what stands for the rest of it. It is *cut off* if anything stopped it
@@ -44,10 +38,10 @@ from pacplan.engine.tree import BLOCK, NONE, TreeArrays, add_node, expect_outcom
 # The fields of a search that belong to the engine, and their types; the planner's own come after them.
 FIELDS = [
     ("tree", TreeArrays),
-    ("problem", Any),
-    ("path", Any),
-    ("calls", NDArray[np.int64]),
-    ("report", Any),
+    ("problem", Any),  # one record: discount, rewards, limits
+    ("path", Any),  # the episode under way, one record per step
+    ("calls", NDArray[np.int64]),  # by action of the root
+    ("report", Any),  # one record: counters, and the error
 ]
 
 # What `transition` may return besides BROKEN and CHUNK_DONE, which goes on from the child.
@@ -85,10 +79,7 @@ def begin_episode(search: Any, model: Any, ties: Any) -> None:
 
 @abstract
 def select(search: Any, at: int, h: int, ties: Any) -> int:
-    """The pair to visit at node `at` after h steps, made if need be.
-
-    Below the root it may be NONE, which leaves the tree.
-    """
+    """The pair to visit at node `at` after h steps. Below the root, NONE leaves the tree."""
     return NONE
 
 
@@ -138,18 +129,8 @@ def update(search: Any, model: Any, length: int, ties: Any) -> None:
 def backup(search: Any, length: int, rest: float, ties: Any) -> None:
     """Learn from a whole episode: `length` steps in `path`, and the return `rest` after them.
 
-    `rest` is discounted to the first step after them, in the user's units.
+    It is discounted to the first step after them, in the user's units.
     """
-
-
-@inlined
-def _room_for_an_episode(search: Any) -> bool:
-    tree, problem = search.tree, search.problem[0]
-    return bool(
-        tree.used[0] + problem.horizon <= tree.nodes.size
-        and tree.used[1] + problem.horizon * BLOCK <= tree.pairs.size
-        and has_room(search)
-    )
 
 
 @inlined
@@ -252,8 +233,8 @@ def play(
     `rng` feeds the model, `ties` the planner.
     """
     search, model = refer(search), refer(model)
-    report = search.report[0]
-    if search.tree.used[0] == 0:
+    report, tree, horizon = search.report[0], search.tree, search.problem[0].horizon
+    if tree.used[0] == 0:
         status = make_root(search, model, state, ties)
         if status != CHUNK_DONE:
             return status
@@ -267,7 +248,8 @@ def play(
             return CHUNK_DONE
         if report.calls >= most_calls:
             return SPENT
-        if not _room_for_an_episode(search):
+        nodes, pairs = tree.used[0] + horizon, tree.used[1] + horizon * BLOCK
+        if nodes > tree.nodes.size or pairs > tree.pairs.size or not has_room(search):
             return NO_ROOM
         if halted(search):
             report.refused = 1

@@ -186,10 +186,6 @@ class KernelSearch:
         self.deadline = deadline
         self.session.deadline = np.inf if deadline is None else deadline
 
-    def finishing(self) -> float:
-        """Seconds, at most, that the plan takes to make once the search has ended."""
-        return self.seconds_a_node * float(self.tree.arrays.used[0])
-
     def halt(self) -> None:
         """Begin no further call to the model."""
         self.report["halt"] = 1
@@ -202,8 +198,7 @@ class KernelSearch:
 
     def in_units(self, scaled: Any) -> Any:
         """Bounds as kernels keep them in `root`, in the user's units."""
-        low, width = self.units
-        return low + width * scaled
+        return self.units[0] + self.units[1] * scaled
 
     def snapshot(self, seconds: float) -> Snapshot:
         """How the search stands: by default with the bounds in `root`, and the `best` of `decision`."""
@@ -244,7 +239,7 @@ class KernelSearch:
         if found.lower is not None and found.upper is not None:
             row = (found.samples, found.gap, *found.lower, *found.upper)
             self.points[np.count_nonzero(self.points[:, 0])] = row
-        while self.mark <= found.episodes:
+        while self.mark <= self.report["episodes"]:
             self.mark += self.mark // 2
 
     def curve(self) -> tuple[NDArray[np.float64], ...]:

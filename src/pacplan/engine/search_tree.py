@@ -26,15 +26,17 @@ class Outcome:
 class Evidence:
     """What a search knows of a pair, in the user's units; None for what it does not keep.
 
-    Whether the bounds are proven depends on the planner: its plan's `guarantee` says.
+    Attributes:
+        reward: mean of the rewards.
+        reward_interval: where confidence bounds put their expectation.
+        value: estimate of what the action is worth, from its step on.
+        lower: bound on that; the plan's `guarantee` says whether it is proven.
+        upper: likewise.
     """
 
     reward: float | None = None
-    """Mean of the rewards."""
     reward_interval: tuple[float, float] | None = None
-    """Where confidence bounds put their expectation."""
     value: float | None = None
-    """Estimate of what the action is worth, from its step on."""
     lower: float | None = None
     upper: float | None = None
 

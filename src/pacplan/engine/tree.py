@@ -9,12 +9,10 @@ tried in a node. Only what was visited is stored, and what one visit reads lies 
 Node 0 is the root. A child has a larger index than its parent, so one sweep from the last node to the
 first visits children before parents.
 
-Most nodes have one pair, and a visit to the others reads all their pairs. So these lie side by side:
-with its second pair a node gets records for the next ones too (`add_pair`).
-
-A large tree is not in the caches, so what counts is how many loads wait for one another. A node also
-names its `eldest` pair, which lies apart from the others, and a pair the `other` outcome after its
-`child`: so all pairs of a node, or two outcomes, begin to load at once.
+A large tree is not in the caches, so what counts is how many loads wait for one another. Most nodes
+have one pair. The others of a node lie side by side: with its second pair it gets records for the next
+ones too (`add_pair`). A node also names its `eldest` pair, which lies apart, and a pair the `other`
+outcome after its `child`: so all pairs of a node, or two outcomes, begin to load at once.
 """
 
 from typing import Any, NamedTuple
