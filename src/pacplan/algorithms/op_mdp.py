@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from pacplan.algorithms.common.certainty import CertainPlanner, check_limits, read_certain, tails_of
 from pacplan.algorithms.common.horizons import check_gamma_and_horizon
-from pacplan.algorithms.common.plans import EstimateSearch, best_estimate
+from pacplan.algorithms.common.plans import EstimateSearch, best_estimate, root_field
 from pacplan.compiled.jit import inlined
 from pacplan.compiled.prefetch import begin_to_load
 from pacplan.engine import steps
@@ -87,12 +87,6 @@ def _refresh_pair(search: Any, link: int) -> int:
 
 
 @inlined
-def _widest_outcome(search: Any, link: int) -> int:
-    """The outcome of a pair with the widest leaf below; NONE if its outcomes are not in the tree."""
-    return NONE if search.tree.pairs[link].child == NONE else _refresh_pair(search, link)
-
-
-@inlined
 def _choose_favourite(search: Any, at: int) -> None:
     """Bounds of a node from those of its actions, and the optimistic one of them."""
     tree, node = search.tree, search.tree.nodes[at]
@@ -111,7 +105,9 @@ def _choose_favourite(search: Any, at: int) -> None:
             node.rival_upper = max(node.rival_upper, pair.upper)
             node.rival_lower = max(node.rival_lower, pair.lower)
         link = pair.sibling
-    _follow_favourite(search, at, _widest_outcome(search, node.favourite))
+    # Its outcomes may not be in the tree.
+    within = tree.pairs[node.favourite].child != NONE
+    _follow_favourite(search, at, _refresh_pair(search, node.favourite) if within else NONE)
 
 
 @inlined
@@ -160,9 +156,9 @@ def _probability(row: Any, k: int) -> float:
 
 
 @inlined
-def _goes_on(search: Any, row: Any, k: int, h: int) -> bool:
-    """Whether something may follow the k-th outcome of an action at depth h."""
-    return bool(_probability(row, k) > 0.0 and not row[k].ended and h + 1 != search.last)
+def _goes_on(search: Any, row: Any, k: int, h: int) -> float:
+    """The probability of the k-th outcome of an action at depth h, or 0 if nothing follows it."""
+    return 0.0 if row[k].ended or h + 1 == search.last else _probability(row, k)
 
 
 @inlined
@@ -182,8 +178,8 @@ def _open_pair(search: Any, model: Any, at: int, action: int, h: int) -> None:
     spread = 0.0
     # In the order in which outcomes are listed, so that sums are the same to the bit.
     for k in range(row.size - 1, -1, -1):
-        if _goes_on(search, row, k, h):
-            p = _probability(row, k)
+        p = _goes_on(search, row, k, h)
+        if p > 0.0:
             upper += p * tail.upper
             lower += p * tail.lower
             spread = max(spread, p * (tail.upper - tail.lower))
@@ -198,11 +194,11 @@ def _read_outcomes(search: Any, model: Any, at: int, h: int) -> None:
     row = model.table.outcomes[_layer(search, h), tree.nodes[at].state, tree.pairs[link].action]
     tail = search.tails[min(h + 1, search.tails.size - 1)]
     for k in range(row.size):
-        if _goes_on(search, row, k, h):
+        p = _goes_on(search, row, k, h)
+        if p > 0.0:
             actions = model.table.action_counts[row[k].state]
-            leaf = _add_leaf(search, row[k].state, actions, _probability(row, k), tail)
-            link_child(tree, link, leaf)
-    tree.nodes[at].next = _widest_outcome(search, link)
+            link_child(tree, link, _add_leaf(search, row[k].state, actions, p, tail))
+    tree.nodes[at].next = _refresh_pair(search, link)
 
 
 @steps.make_root.register(PolicyArrays)
@@ -332,12 +328,7 @@ class _PolicySearch(EstimateSearch):
     def _bounds(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Lower and upper bounds of the root's actions."""
         tail = self.arrays["tails"][0]
-        lower, upper = np.full((2, len(self.actions)), [[tail["lower"]], [tail["upper"]]])
-        if len(self.tree) > 0:
-            for link in self.tree.tried(0):
-                pair = self.tree.pairs[link]
-                lower[pair["action"]], upper[pair["action"]] = pair["lower"], pair["upper"]
-        return lower, upper
+        return root_field(self, "lower", tail["lower"]), root_field(self, "upper", tail["upper"])
 
     @property
     def values(self) -> NDArray[np.float64]:

@@ -8,7 +8,13 @@ from numpy.typing import NDArray
 
 from pacplan.algorithms.common.base import Planner
 from pacplan.algorithms.common.confidence import size_assumptions
-from pacplan.algorithms.common.horizons import check_gamma_and_horizon, check_steps, default_horizon
+from pacplan.algorithms.common.horizons import (
+    check_gamma_and_horizon,
+    check_steps,
+    default_horizon,
+    most_actions,
+    most_successors,
+)
 from pacplan.algorithms.common.plans import nearly_optimal
 from pacplan.algorithms.common.recursion import BLOCK, END, Draws, Recursion, RecursiveSearch
 from pacplan.bounds.elementary import powers
@@ -88,12 +94,7 @@ class SparseSampling(Planner):
         if self.width is not None:
             return self.width, horizon
         assert self.epsilon is not None and self.delta is not None
-        k, b = model.max_actions, model.successors
-        if k is None or b is None:
-            raise ValueError(
-                "the width that epsilon and delta need depends on the largest numbers of actions and "
-                "of successors: pass max_actions= and successors= to the model, or give a width"
-            )
+        k, b = most_actions(self, model), most_successors(self, model)
         ranges = value_range(model.reward_range, model.may_end, self.gamma, horizon)
         spans = (ranges["node_upper"] - ranges["node_lower"])[:0:-1]
         total = float((powers(self.gamma, horizon) * spans).sum())
@@ -115,10 +116,9 @@ class SparseSampling(Planner):
         B is replaced by C if it is larger or not known. More than 2^62 count as infinitely many.
         """
         width, horizon = self.shape(model)
-        if model.max_actions is None:
-            raise ValueError("the number of calls needs K: pass max_actions= to the model")
-        branching = model.max_actions * min(width, model.successors or width)
-        calls, at_depth = 0, model.max_actions * width
+        k = most_actions(self, model)
+        branching = k * min(width, model.successors or width)
+        calls, at_depth = 0, k * width
         if branching == 1:
             return at_depth * horizon
         for _ in range(horizon):

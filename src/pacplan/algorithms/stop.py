@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan.algorithms.common.confidence import size_assumptions, tail
-from pacplan.algorithms.common.horizons import most_actions
+from pacplan.algorithms.common.horizons import most_actions, most_successors
 from pacplan.algorithms.common.plans import best_estimate, nearly_optimal
 from pacplan.algorithms.common.recursion import (
     PAUSE,
@@ -96,16 +96,12 @@ class StOP(RecursivePlanner):
 
     def trajectories(self, model: Model, depth: int) -> int:
         """m_d, the number of trajectories that evaluate a policy of this depth; at most 2^62."""
-        if model.successors is None:
-            raise ValueError(
-                "StOP needs B, the largest number of successors of a state and action: pass "
-                "successors= to the model"
-            )
+        successors = most_successors(self, model)
         count, states = most_actions(self, model), float(depth)
-        if model.successors > 1:
-            if depth * math.log(model.successors) > 700.0:
+        if successors > 1:
+            if depth * math.log(successors) > 700.0:
                 return _MOST_DRAWS
-            states = float((model.successors**depth - 1) // (model.successors - 1))
+            states = float((successors**depth - 1) // (successors - 1))
         share = math.log(2.0 * self.depth(model)) - math.log(self.delta) + states * math.log(count)
         ends = value_range(model.reward_range, model.may_end, self.gamma, depth)[-1]
         error = tail(model, self.gamma, depth)
@@ -203,28 +199,24 @@ class _PolicySearch(RecursiveSearch):
             self._lower[first] = max(self._lower[first], child.lower)
         self._evaluated[first] = True
 
-    def _options(self, node: Node, choice: _Choice | None) -> list[Pair]:
-        """The actions that a policy may take: the one fixed, or any."""
-        return node.pairs if choice is None else [node.pairs[choice.action]]
-
     def _draw(self, node: Node, draws: int, steps: int, choice: _Choice | None) -> Recursion:
         """Draw all that the policies below a node need for these visits and steps."""
-        for pair in self._options(node, choice):
+        for pair in _options(node, choice):
             yield self.draw([pair], draws)
             if steps > 1:
-                for i, child, visits in pair.visits(draws):
-                    yield self._draw(child, visits, steps - 1, _after(choice, i))
+                for _, child, visits, then in _after(pair, draws, choice):
+                    yield self._draw(child, visits, steps - 1, then)
 
     def _number(self, node: Node, draws: int, steps: int, choice: _Choice | None) -> int:
         """How many policies there are below a node, as far as its draws are known."""
         if steps == 1:
-            return len(self._options(node, choice))
+            return len(_options(node, choice))
         return sum(
             math.prod(
-                self._number(child, visits, steps - 1, _after(choice, i))
-                for i, child, visits in pair.visits(draws)
+                self._number(child, visits, steps - 1, then)
+                for _, child, visits, then in _after(pair, draws, choice)
             )
-            for pair in self._options(node, choice)
+            for pair in _options(node, choice)
         )
 
     def _check_number(self, draws: int, policy: _Policy) -> None:
@@ -244,23 +236,29 @@ class _PolicySearch(RecursiveSearch):
     ) -> Iterator[tuple[float, _Choice]]:
         """All policies below a node that go on from `choice`, with what they earn in all visits."""
         gamma = self._planner.gamma
-        for pair in self._options(node, choice):
+        for pair in _options(node, choice):
             earned = float(pair.earned[draws])
             if steps == 1:
                 yield earned, _Choice(pair.action, {})
                 continue
-            seen = pair.visits(draws)
+            seen = _after(pair, draws, choice)
             below = [
-                list(self._children(child, visits, steps - 1, _after(choice, i)))
-                for i, child, visits in seen
+                list(self._children(child, visits, steps - 1, then)) for _, child, visits, then in seen
             ]
             for combination in product(*below):
                 total = earned + gamma * sum(part for part, _ in combination)
-                parts = (part for _, part in combination)
-                follow = {i: part for (i, _, _), part in zip(seen, parts, strict=True)}
+                follow = {outcome[0]: part[1] for outcome, part in zip(seen, combination, strict=True)}
                 yield total, _Choice(pair.action, follow)
 
 
-def _after(choice: _Choice | None, outcome: int) -> _Choice | None:
-    """What a policy has fixed after an outcome."""
-    return None if choice is None else choice.after.get(outcome)
+def _options(node: Node, choice: _Choice | None) -> list[Pair]:
+    """The actions that a policy may take: the one fixed, or any."""
+    return node.pairs if choice is None else [node.pairs[choice.action]]
+
+
+def _after(
+    pair: Pair, draws: int, choice: _Choice | None
+) -> list[tuple[int, Node, int, _Choice | None]]:
+    """The outcomes of a pair: number, node, how often, and what the policy has fixed after it."""
+    fixed = {} if choice is None else choice.after
+    return [(i, node, visits, fixed.get(i)) for i, node, visits in pair.visits(draws)]

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from pacplan.algorithms.common.base import Planner
 from pacplan.algorithms.common.confidence import check_accuracy, check_stops
+from pacplan.algorithms.common.plans import root_field
 from pacplan.bounds.bernoulli import kl_upper
 from pacplan.compiled.jit import inlined
 from pacplan.core import checks
@@ -330,11 +331,7 @@ class _GameSearch(KernelSearch):
     @property
     def values(self) -> NDArray[np.float64]:
         """Estimates of the root's moves; NaN for those after which no game was played to its end."""
-        scaled = np.full(len(self.actions), np.nan)
-        for link in self.tree.tried(0) if len(self.tree) else ():
-            scaled[self.tree.pairs[link]["action"]] = self.tree.pairs[link]["estimate"]
-        found: NDArray[np.float64] = self.in_units(scaled)
-        return found
+        return np.asarray(self.in_units(root_field(self, "estimate", np.nan)))
 
     def reader(self) -> Reader:
         """Pairs hold the minimax of the payoffs below and bounds on it, all scaled."""

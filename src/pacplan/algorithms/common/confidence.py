@@ -53,17 +53,6 @@ def check_stops(epsilon: float, limits: Limits) -> None:
         raise ValueError("epsilon=0 may never stop by itself; pass budget= or time_limit=")
 
 
-def check_successors(planner: Any, model: Model) -> None:
-    """Refuse a model that does not say how many successors a pair can have."""
-    if model.successors is None and planner.transitions != "deterministic":
-        raise ValueError(
-            f"{type(planner).__name__} needs B, the largest number of successors of a state and "
-            "action: pass successors= to the model (or transitions='deterministic' to the planner if "
-            "it is 1), or use Bracket, which needs none. For a Gymnasium environment, model.check() "
-            "tells how many were seen"
-        )
-
-
 def check_known(planner: Any, model: Model) -> None:
     """Refuse a declaration that the model contradicts."""
     if planner.rewards == "deterministic" and model.random_rewards:

@@ -115,3 +115,14 @@ def most_actions(planner: Any, model: Model) -> int:
             "max_actions= to the model"
         )
     return model.max_actions
+
+
+def most_successors(planner: Any, model: Model) -> int:
+    """B, for planners that cannot do without it."""
+    if model.successors is None:
+        raise ValueError(
+            f"{type(planner).__name__} needs B, the largest number of successors of a state and "
+            "action: pass successors= to the model, or use Bracket, which needs none. For a Gymnasium "
+            "environment, model.check() tells how many were seen"
+        )
+    return model.successors

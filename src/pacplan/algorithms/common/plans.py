@@ -34,6 +34,15 @@ def best_estimate(values: NDArray[Any], order: NDArray[np.int64]) -> int:
     return int(order[scores[order].argmax()])
 
 
+def root_field(search: KernelSearch, field: str, untried: float) -> NDArray[np.float64]:
+    """A field of the root's pairs, by action; of actions that were never tried, as given."""
+    found = np.full(len(search.actions), untried)
+    if len(search.tree) > 0:
+        pairs = search.tree.pairs[list(search.tree.tried(0))]
+        found[pairs["action"]] = pairs[field]
+    return found
+
+
 class EstimateSearch(KernelSearch):
     """A search with `values`, estimates of the root's actions (NaN: none), recommends the largest."""
 

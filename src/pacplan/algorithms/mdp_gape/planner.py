@@ -11,10 +11,14 @@ from pacplan.algorithms.common.confidence import (
     check_accuracy,
     check_known,
     check_stops,
-    check_successors,
     declared,
 )
-from pacplan.algorithms.common.horizons import check_gamma_and_horizon, check_steps, most_actions
+from pacplan.algorithms.common.horizons import (
+    check_gamma_and_horizon,
+    check_steps,
+    most_actions,
+    most_successors,
+)
 from pacplan.algorithms.mdp_gape.search import GapSearch
 from pacplan.bounds import thresholds as exploration
 from pacplan.bounds.thresholds import Thresholds
@@ -113,7 +117,8 @@ class MDPGapE(Targeted, Planner):
         check_stops(self.epsilon, limits)
         if exploration.for_a_budget(self.thresholds) and not limits.any:
             raise ValueError(f"thresholds={self.thresholds!r} needs budget= or time_limit=")
-        check_successors(self, model)
+        if self.transitions != "deterministic":
+            most_successors(self, model)
         if self.thresholds == "lemma":
             most_actions(self, model)
         check_known(self, model)
