@@ -9,14 +9,10 @@ the first worker that is free, and its outcome is under way for as long. What li
 busy nearly all of the time; if nothing is, it is the plan, which does not know enough calls to make at
 once.
 
-    python3 dev.py python benchmarks/cluster.py --planner 0.15 --scheduler 1 --latency 10
-
-shows what would remain if each call were a task of Dask's.
-
     python3 dev.py python benchmarks/cluster.py --measure
 
-measures, on this machine, what goes into that: time of the search, of the thread that sends, which
-shares the interpreter's lock with it, and of a message; and beside them what a task of Dask's costs.
+measures, on this machine, what goes into that: time of the search, of what sends and receives, with
+the scheduler, and at the workers; and how long a lone call takes to come back.
 """
 
 import argparse
@@ -28,12 +24,11 @@ from itertools import count
 from queue import SimpleQueue
 from typing import Any
 
-import cloudpickle
 import psutil
 
 import pacplan
 from pacplan.parallel import session as parallel
-from pacplan.parallel.dask import Actors
+from pacplan.parallel.dask import installed
 
 REWARDS, PROBABILITIES, SUCCESSORS = pacplan.envs.garnet(seed=0).sparse()
 PLANNERS: dict[str, tuple[Any, dict[str, int]]] = {
@@ -183,20 +178,12 @@ def measure() -> None:
         print(f"  search               {search / made:6.2f}")
         print(f"  sending, receiving   {(here - search) / made:6.2f}")
         print(f"  at the workers       {there / made:6.2f}")
-        with Actors(client, cloudpickle.dumps(echo)) as actors:
-            actors.submit(0).result()
+        with installed(client, echo) as submit:
+            submit(0).result()
             began = time.perf_counter()
-            for i in range(200):
-                actors.submit(i).result()
-            print(f"milliseconds until a lone call is back: {(time.perf_counter() - began) * 5:.1f}")
-        here = time.process_time()
-        client.gather([client.submit(echo, i, pure=False) for i in range(1_000)])
-        print("milliseconds for a task of Dask instead")
-        print(f"  scheduler and client {time.process_time() - here:6.2f}")
-        began = time.perf_counter()
-        for i in range(100):
-            client.submit(echo, i, pure=False).result()
-        print(f"  until a lone one is back {(time.perf_counter() - began) * 10:.1f}")
+            for i in range(100):
+                submit(i).result()
+            print(f"milliseconds until a lone call is back: {(time.perf_counter() - began) * 10:.1f}")
 
 
 def main() -> None:
@@ -204,9 +191,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--measure", action="store_true")
     parser.add_argument("--planners", default=",".join(PLANNERS))
-    parser.add_argument("--planner", type=float, default=0.7, help="of its process for a call, in ms")
-    parser.add_argument("--scheduler", type=float, default=0.0, help="of one, for a call, in ms")
-    parser.add_argument("--latency", type=float, default=1.5, help="one way, in ms")
+    parser.add_argument("--planner", type=float, default=0.15, help="of its process for a call, in ms")
+    parser.add_argument("--scheduler", type=float, default=1.0, help="of one, for a call, in ms")
+    parser.add_argument("--latency", type=float, default=10.0, help="one way, in ms")
     given = parser.parse_args()
     if given.measure:
         measure()

@@ -1,16 +1,17 @@
-"""Where plans are computed: in this thread, in pools of threads or processes, or on a Dask cluster."""
+"""Where work is done: in this thread, in pools of threads or processes, or on a Dask cluster."""
 
 import logging
-import operator
 import os
 import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterator
-from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import cache, partial
+from itertools import islice
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
@@ -24,23 +25,146 @@ from pacplan.engine.interrupts import Interrupt, ctrl_c
 
 # Bytes of freed memory that a process of many plans may keep, half of it in one piece.
 _KEPT = 1 << 25
+# Seconds between two looks at whether to wait any longer.
+_LOOK = 0.1
+
+Submit = Callable[..., Future[Any]]
+"""Has a job done with some arguments."""
 
 
-class InProcess(Executor):
-    """Computes at once, in the caller: for debugging, and for sweeps that take a second."""
+class Workers(NamedTuple):
+    """Who does the work.
 
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Call the function; what it raises, except Ctrl-C, is kept in the future."""
-        future: Future[Any] = Future()
-        try:
-            future.set_result(fn(*args, **kwargs))
-        except Exception as error:
-            future.set_exception(error)
-        return future
+    Attributes:
+        at_once: how much at a time; None: what the executor has workers for, or one per core.
+        executor: the user's own executor, or Dask client; None: threads or processes of ours.
+    """
+
+    at_once: int | None
+    executor: Any
+
+    def check(self) -> None:
+        """Raise ValueError or TypeError for what cannot work."""
+        if self.at_once is not None:
+            checks.integer("workers", self.at_once, least=1)
+        if not (self.executor is None or hasattr(self.executor, "submit")):
+            raise TypeError(
+                "executor must be a concurrent.futures.Executor or a Dask client, got "
+                f"{type(self.executor).__name__}"
+            )
+        if getattr(self.executor, "status", "") in ("closing", "closed"):
+            raise ValueError(
+                f"executor is a Dask client, but it is {self.executor.status}; open a new one"
+            )
+
+    @property
+    def on_dask(self) -> bool:
+        """Whether a Dask cluster does it."""
+        return hasattr(self.executor, "get_executor")
+
+    @property
+    def number(self) -> int:
+        """How much is done at a time."""
+        return int(self.at_once or self._size or os.cpu_count() or 1)
+
+    @property
+    def handed_over(self) -> int:
+        """How much is handed over at a time: twice as much, if the rest waits until it is its turn.
+
+        So whoever is done has the next call at hand, and need not wait for the search to think.
+        """
+        size = self.number if self.executor is None else self._size
+        return 2 * self.number if size == self.number else self.number
+
+    @property
+    def _size(self) -> int | None:
+        """How much the executor does at a time, if it says so."""
+        if self.on_dask:
+            return max(1, int(sum(self.executor.nthreads().values())))
+        # Python's own executors know it by this name.
+        return getattr(self.executor, "_max_workers", None)
+
+    @contextmanager
+    def at_work(
+        self, job: Callable[..., Any], *, threads: bool = False, interrupt: Interrupt | None = None
+    ) -> Iterator[Submit]:
+        """Have a job done by the user's executor, this thread, or threads or processes of our own.
+
+        Processes and Dask workers get the job once.
+
+        Args:
+            job: what is to be done.
+            threads: whether threads of our own will do.
+            interrupt: ends the plans that are made by threads or processes of our own.
+        """
+        if self.on_dask:
+            from pacplan.parallel.dask import installed
+
+            with installed(self.executor, job) as submit:
+                yield submit
+        elif self.executor is not None:
+            yield partial(self.executor.submit, job)
+        elif self.number == 1:
+            yield partial(_done_here, job)
+        elif threads:
+            with _thread_pool(self.number, interrupt or Interrupt()) as pool:
+                yield partial(pool.submit, job)
+        else:
+            other = "executor=concurrent.futures.ThreadPoolExecutor() if it mostly waits"
+            sent = sendable(job, "a Python model", f", or {other}")
+            with process_pool(self.number, interrupt, sent) as pool:
+                yield partial(pool.submit, _run_installed)
+
+
+def in_order(
+    submit: Submit, parts: Iterator[Any], ahead: int, given_up: Callable[[], bool] = lambda: False
+) -> Generator[Future[Any]]:
+    """The results of a job's parts in their order, as futures that are done.
+
+    The next part is asked for when there is room. Parts that were not begun when this is closed are
+    never done; those that the executor refuses are done, with what it raised.
+
+    Args:
+        submit: has the job done with a part.
+        parts: what there is to do.
+        ahead: how many parts are handed over whose results were not given yet.
+        given_up: says, now and then while nothing is done, whether to wait no longer.
+    """
+    pending: deque[Future[Any]] = deque()
+    try:
+        while True:
+            for part in islice(parts, ahead - len(pending)):
+                try:
+                    pending.append(submit(part))
+                except Exception as error:
+                    refused: Future[Any] = Future()
+                    refused.set_exception(error)
+                    pending.append(refused)
+            if not pending:
+                return
+            # A future that somebody else cancels is done, but waiting for it may not end.
+            while not pending[0].done():
+                if given_up():
+                    return
+                wait([pending[0]], _LOOK)
+            yield pending.popleft()
+    finally:
+        for future in pending:
+            future.cancel()
+
+
+def _done_here(job: Callable[..., Any], *arguments: Any) -> Future[Any]:
+    """Do a job at once; what it raises, except Ctrl-C, is kept in the future."""
+    future: Future[Any] = Future()
+    try:
+        future.set_result(job(*arguments))
+    except Exception as error:
+        future.set_exception(error)
+    return future
 
 
 @contextmanager
-def thread_pool(workers: int, interrupt: Interrupt) -> Iterator[Executor]:
+def _thread_pool(workers: int, interrupt: Interrupt) -> Iterator[Executor]:
     """A pool of threads that do not outlive the context. `interrupt` ends their plans."""
     pool = ThreadPoolExecutor(workers, "pacplan", setattr, (ctrl_c, "enclosing", interrupt))
     # The C library then keeps the memory that a plan gives back for the next one. Otherwise the system
@@ -62,65 +186,54 @@ def process_pool(
     """A pool of processes that do not outlive the context, nor this process, however that is left.
 
     What is under way at the end is dropped. Nothing runs the user's script again, and functions that
-    cannot be imported travel by value. If a process is lost, so is all that was under way: its futures
-    raise BrokenExecutor. What is submitted later is done by new ones.
+    cannot be imported travel by value. If a process is lost, all futures raise BrokenExecutor.
 
     Args:
         workers: how many.
         interrupt: ends their plans.
-        job: a function, pickled by `sendable`, that each process gets once: see `run_installed`.
+        job: a function, made by `sendable`, that each process gets once.
     """
     # Nothing is written to either of them: all processes see when our end is closed.
     lifeline, ours = Pipe(duplex=False)
     going, halt = Pipe(duplex=False)
     if interrupt is not None:
         interrupt.callbacks.append(halt.close)
+    pool = _Processes(
+        workers,
+        initializer=_begin,
+        initargs=(lifeline, going, job),
+        env={"LOKY_MAX_MEMORY_LEAK_SIZE": "1e18"},  # Large trees are no leaks.
+    )
     try:
-        with _Processes(workers, (lifeline, going, job)) as pool:
-            yield pool
+        with interrupts_held():
+            pool.submit(os.getpid)  # Starts all of them.
+        yield pool
     finally:
+        pool.shutdown(kill_workers=True)
         for end in (lifeline, ours, going, halt):
             end.close()
 
 
-class _Processes(Executor):
+class _Processes(ProcessPoolExecutor):  # type: ignore[misc]
     """See `process_pool`."""
-
-    def __init__(self, workers: int, needs: tuple[Connection, Connection, bytes | None]) -> None:
-        self._workers, self._needs = workers, needs
-        self._start()
-
-    def _start(self) -> None:
-        self._pool = ProcessPoolExecutor(
-            self._workers,
-            initializer=_begin,
-            initargs=self._needs,
-            env={"LOKY_MAX_MEMORY_LEAK_SIZE": "1e18"},  # Large trees are no leaks.
-        )
-        try:
-            with interrupts_held():
-                self._pool.submit(os.getpid)  # Starts all of them.
-        except BaseException:  # Ctrl-C, which was held: nobody else ends them yet.
-            self.shutdown()
-            raise
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Have a function called; raises what pickling raises if it cannot be sent."""
-        call = cloudpickle.dumps((partial(fn, *args, **kwargs),))
-        try:
-            sent = self._pool.submit(outcome_of, operator.call, call)
-        except BrokenExecutor:
-            self.shutdown()
-            self._start()
-            sent = self._pool.submit(outcome_of, operator.call, call)
+        sent = super().submit(_outcome, cloudpickle.dumps(partial(fn, *args, **kwargs)))
         # A future that is cancelled would confuse loky, so none of its own is given out.
         future: Future[Any] = Future()
         sent.add_done_callback(partial(_hand_on, future))
         return future
 
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = True) -> None:
-        """End them all."""
-        self._pool.shutdown(wait, kill_workers=True)
+
+def _outcome(call: bytes) -> bytes:
+    """In another process: the outcome of a call, or its error, pickled as the call was."""
+    outcome: bytes
+    try:
+        outcome = cloudpickle.dumps((cloudpickle.loads(call)(), None))
+    except BaseException as error:
+        outcome = cloudpickle.dumps((None, portable(error)))
+    return outcome
 
 
 def _hand_on(future: Future[Any], sent: Future[bytes]) -> None:
@@ -128,7 +241,10 @@ def _hand_on(future: Future[Any], sent: Future[bytes]) -> None:
     if not future.set_running_or_notify_cancel():
         return
     try:
-        future.set_result(taken(sent.result()))
+        found, error = cloudpickle.loads(sent.result())
+        if error is not None:
+            raise error
+        future.set_result(found)
     except Exception as error:
         future.set_exception(error)
 
@@ -141,7 +257,7 @@ def _job() -> Any:
     return cloudpickle.loads(_sent[0])
 
 
-def run_installed(*args: Any) -> Any:
+def _run_installed(*args: Any) -> Any:
     """Call the function that came with this process."""
     return _job()(*args)
 
@@ -164,97 +280,13 @@ def _begin(lifeline: Connection, going: Connection, job: bytes | None) -> None:
 def _when_closed(pipe: Connection, act: Callable[[], None]) -> None:
     """Do something when the other end of a pipe is closed."""
 
-    def wait() -> None:
+    def wait_and_act() -> None:
         try:
             pipe.recv_bytes()
         except (EOFError, OSError):
             act()
 
-    threading.Thread(target=wait, daemon=True).start()
-
-
-def outcome_of(job: Callable[..., Any], call: bytes) -> bytes:
-    """Where a call was sent: what it comes to, pickled as its arguments were."""
-    outcome: bytes
-    try:
-        outcome = cloudpickle.dumps((job(*cloudpickle.loads(call)), None))
-    except BaseException as error:
-        outcome = cloudpickle.dumps((None, portable(error)))
-    return outcome
-
-
-def taken(outcome: bytes) -> Any:
-    """What a call came to; raises what it has raised, if it was made at all."""
-    found, error = cloudpickle.loads(outcome)
-    if error is not None:
-        raise error
-    return found
-
-
-class Workers(NamedTuple):
-    """Who does the work.
-
-    Attributes:
-        at_once: how much at a time; None: what the executor has workers for, or one per core.
-        executor: the user's own executor, or Dask client; None: threads or processes of ours.
-    """
-
-    at_once: int | None
-    executor: Any
-
-    def check(self) -> None:
-        """Raise ValueError or TypeError for what cannot work."""
-        if self.at_once is not None:
-            checks.integer("workers", self.at_once, least=1)
-        if self.executor is not None and not (
-            hasattr(self.executor, "submit") or hasattr(self.executor, "get_executor")
-        ):
-            raise TypeError(
-                "executor must be a concurrent.futures.Executor or a Dask client, got "
-                f"{type(self.executor).__name__}"
-            )
-        if getattr(self.executor, "status", "") in ("closing", "closed"):
-            raise ValueError(
-                f"executor is a Dask client, but it is {self.executor.status}; open a new one"
-            )
-
-    @property
-    def number(self) -> int:
-        """How much is done at a time."""
-        return int(self.at_once or self._size or os.cpu_count() or 1)
-
-    @property
-    def handed_over(self) -> int:
-        """How much is handed over at a time: twice as much, if the rest waits until it is its turn.
-
-        So whoever is done has the next call at hand, and need not wait for the search to think.
-        """
-        size = self.number if self.executor is None else self._size
-        return 2 * self.number if size == self.number else self.number
-
-    @property
-    def _size(self) -> int | None:
-        """How much the executor does at a time, if it says so."""
-        if hasattr(self.executor, "nthreads"):
-            return max(1, int(sum(self.executor.nthreads().values())))
-        # Python's own executors know it by this name.
-        return getattr(self.executor, "_max_workers", None)
-
-
-class Pool(NamedTuple):
-    """An executor, and what it is to call with the arguments of a job."""
-
-    executor: Any
-    call: tuple[Any, ...]  # a function, and arguments before those of the job
-    hears: bool = True  # whether what is under way ends when Ctrl-C is pressed
-
-
-def user_executor(executor: Any, job: Callable[..., Any]) -> Pool:
-    """The user's own executor, or Dask client, to which the job travels once."""
-    if not hasattr(executor, "get_executor"):
-        return Pool(executor, (job,), hears=False)
-    sent = executor.scatter(job, broadcast=True, hash=False)
-    return Pool(executor.get_executor(pure=False), (operator.call, sent), hears=False)
+    threading.Thread(target=wait_and_act, daemon=True).start()
 
 
 def sendable(job: Any, what: str, other: str = "") -> bytes:
@@ -271,12 +303,6 @@ def sendable(job: Any, what: str, other: str = "") -> bytes:
             f"files in your function when it is first called, or pass workers=1{other}"
         ) from None
     return sent
-
-
-def sent_model(job: Any) -> bytes:
-    """A job with a Python model, to be sent."""
-    threads = "executor=concurrent.futures.ThreadPoolExecutor() if it spends its time outside of Python"
-    return sendable(job, "a Python model", f", or {threads}")
 
 
 def portable(error: BaseException) -> Exception:

@@ -9,7 +9,8 @@ time.
 import time
 from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor, Future
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import closing, contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,8 @@ from pacplan.core.notes import lost
 from pacplan.engine.calls import CHUNK_DONE
 from pacplan.engine.search import KernelSearch
 from pacplan.models.simulator import Simulator
-from pacplan.parallel.dask import Actors
-from pacplan.parallel.pools import InProcess, Workers, process_pool, run_installed, sent_model
-from pacplan.parallel.session import OneCall, SpeculativeSession
+from pacplan.parallel.pools import Workers
+from pacplan.parallel.session import SpeculativeSession
 
 # Episodes that are guessed, for each call that may be under way.
 _EPISODES_A_CALL = 4
@@ -105,25 +105,28 @@ def parallel_session(
         seed: of the plan.
         workers: who makes the calls.
     """
-    job = OneCall(model.step, model.stationary, seed.entropy, seed.spawn_key)
-    executor = workers.executor
-    call: tuple[Any, ...] = (job,)
-    with ExitStack() as stack:
-        if hasattr(executor, "get_executor"):
-            executor, call = stack.enter_context(Actors(executor, sent_model(job))), ()
-        elif executor is None and workers.number == 1:
-            executor = InProcess()
-        elif executor is None:
-            pool = process_pool(workers.number, job=sent_model(job))
-            executor, call = stack.enter_context(pool), (run_installed,)
+    with workers.at_work(partial(_call, model.step, model.stationary, seed)) as begin:
 
         def submit(*arguments: Any) -> Future[Any]:
             try:
-                future: Future[Any] = executor.submit(*call, *arguments)
-            except BrokenExecutor as error:  # Processes of our own are replaced.
-                advice = "Its executor is yours: make a new one"
-                raise lost("calls to the model", error, advice) from error
-            return future
+                return begin(*arguments)
+            except BrokenExecutor as error:
+                raise lost("calls to the model", error) from error
 
-        session = SpeculativeSession(model, seed, submit, workers.handed_over)
-        yield stack.enter_context(closing(session))
+        with closing(SpeculativeSession(model, seed, submit, workers.handed_over)) as session:
+            yield session
+
+
+def _call(
+    step: Any,
+    stationary: bool,
+    seed: np.random.SeedSequence,
+    state: Any,
+    action: Any,
+    h: int,
+    key: tuple[int, ...],
+) -> Any:
+    """Draw from a pair, wherever this was sent, with the generator of the draw that has this key."""
+    own = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, *key))
+    rng = np.random.default_rng(own)
+    return step(state, action, rng) if stationary else step(state, action, rng, h)

@@ -9,7 +9,6 @@ guesses in place of draws that are not there yet (`pacplan.parallel.search`). No
 except the calls that were begun.
 """
 
-from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, CancelledError, Future
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -17,12 +16,12 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pacplan.core.notes import lost
 from pacplan.models.pickles import UnpicklableError, content
 from pacplan.models.sessions import PythonSession
 from pacplan.models.simulator import Simulator
+from pacplan.parallel.pools import Submit
 
 # Outcomes of a pair that are remembered, to guess others by.
 _REMEMBERED = 8
@@ -30,41 +29,6 @@ _REMEMBERED = 8
 _SOME = 4
 # A call is made ahead if the guesses that led its episode to it are right with at least this chance.
 _LEAST_CHANCE = 0.5
-# About the chance that the next episodes are as guessed though there was a guess in one before them.
-_STEADY = 0.99
-# How often a call is made again, with the same seed, if whoever made it was lost.
-_MADE_AGAIN = 2
-
-Submit = Callable[..., Future[Any]]
-"""Has a call made: `submit(state, action, h, key)`, of which the future holds what is drawn."""
-
-
-@dataclass(frozen=True)
-class OneCall:
-    """Makes single calls of a user's function, wherever it was sent. The seed is the plan's."""
-
-    step: Callable[..., Any]
-    stationary: bool
-    entropy: Any
-    spawn_key: tuple[int, ...]
-
-    def __call__(self, state: Any, action: Any, h: int, key: tuple[int, ...]) -> Any:
-        """Draw from a pair, with the generator of this draw alone."""
-        seed = np.random.SeedSequence(self.entropy, spawn_key=(*self.spawn_key, *key))
-        rng = np.random.default_rng(seed)
-        return self.step(state, action, rng) if self.stationary else self.step(state, action, rng, h)
-
-
-@dataclass(eq=False, slots=True)
-class Draw:
-    """A draw that was begun, or is to be."""
-
-    future: Future[Any] | None = None
-    """Holds what it came to; None: it was not begun, or whoever made it was lost."""
-    found: tuple[Any] | None = None
-    """What it came to, once somebody has looked and if it was no error."""
-    losses: int = 0
-    """How often whoever made it was lost."""
 
 
 @dataclass(eq=False, slots=True)
@@ -75,7 +39,7 @@ class DrawQueue:
     """Seeds its draws, with the number of each, unless the search itself has given the seed."""
     given: bool
     """Whether it has. Then all of its draws are the same."""
-    draws: dict[int, Draw] = field(default_factory=dict)
+    draws: dict[int, Future[Any]] = field(default_factory=dict)
     """Those that were begun and are not used up, by number."""
     taken: int = 0
     """How many the search has used up."""
@@ -96,46 +60,47 @@ class SpeculativeSession(PythonSession):
     first one that is not, `needed`, it goes on with guesses. The calls that it then asks for are begun,
     as many as may be, if the guesses that led to them are likely to be right.
 
+    Args:
+        model: the simulator.
+        seed: of the plan.
+        submit: has a call made: `submit(state, action, h, key)`, for the draw that has this key.
+        at_once: most calls under way.
+
     Attributes:
         needed: the draw that the search cannot do without; None: it has had all that it asked for.
         made: calls begun so far, used up or not.
-        made_again: how many of them after whoever made them first was lost.
     """
 
     def __init__(
         self, model: Simulator, seed: np.random.SeedSequence, submit: Submit, at_once: int
     ) -> None:
         super().__init__(model, seed)
-        self.needed: Draw | None = None
-        self.made = self.made_again = 0
+        self.needed: Future[Any] | None = None
+        self.made = 0
         self.at_once = at_once
         self._submit = submit
-        self._under_way: set[Draw] = set()
-        self._news: SimpleQueue[Draw | None] = SimpleQueue()
+        self._under_way: set[Future[Any]] = set()
+        self._news: SimpleQueue[Future[Any] | None] = SimpleQueue()
         self._queues: dict[tuple[Any, ...], DrawQueue] = {}
         self._given: tuple[int, ...] = ()
         self._touched: dict[tuple[Any, ...], DrawQueue] = {}
         self._forms: dict[int, bytes] = {}
         self._settled = self._settled_calls = 0
         self._ending = False
-        # The chance that this episode comes to where the guesses are, and that the next one begins.
-        self._chance = self._next_chance = 1.0
-        self._last_h = -1
+        # The chance that this episode comes to where the guesses are.
+        self._chance, self._last_h = 1.0, -1
         low, high = model.reward_range
         self._usual_reward = 0.5 * (low + high)
 
     def begin(self) -> None:
         """The search begins an episode in earnest, from where it settled."""
-        self.needed = None
-        self._chance = self._next_chance = 1.0
+        self.needed, self._chance = None, 1.0
 
     def settle(self) -> None:
         """All that happened since the search last settled happened in earnest."""
         for pair, queue in self._touched.items():
             for number in range(queue.taken, queue.taken + queue.ahead):
-                found = queue.draws.pop(number).found
-                assert found is not None
-                queue.seen.append(found[0])
+                queue.seen.append(queue.draws.pop(number).result())
             del queue.seen[:-_REMEMBERED]
             queue.taken, queue.ahead = queue.taken + queue.ahead, 0
             if queue.given:
@@ -162,8 +127,8 @@ class SpeculativeSession(PythonSession):
         """
         self._note_news()
         enough = len(self._under_way) - max(1, len(self._under_way) // _SOME)
-        while len(self._under_way) > max(0, enough) and not self._ending:
-            if self.needed is not None and self.needed.future and self.needed.future.done():
+        while len(self._under_way) > enough and not self._ending:
+            if self.needed is not None and self.needed.done():
                 return
             try:
                 self._under_way.discard(self._news.get(timeout=timeout))
@@ -183,13 +148,8 @@ class SpeculativeSession(PythonSession):
     def close(self) -> None:
         """Cancel what was not begun yet."""
         super().close()
-        for draw in self._under_way:
-            if draw.future is not None:
-                draw.future.cancel()
-
-    def memory(self) -> dict[str, NDArray[Any]]:
-        """There are no checkpoints of plans with calls under way."""
-        return {}
+        for future in self._under_way:
+            future.cancel()
 
     def _note_news(self) -> None:
         while not self._news.empty():
@@ -198,69 +158,55 @@ class SpeculativeSession(PythonSession):
     def _draw(self, key: int, action: int, label: Any, h: int) -> Any:
         """The next draw of the pair's queue, or a guess."""
         if h <= self._last_h:  # Another episode has begun.
-            self._chance = self._next_chance
+            self._chance = 1.0
         self._last_h = h
         queue = self._queue(key, action, 0 if self._stationary else h)
         number = queue.taken + queue.ahead
         queue.ahead += 1
-        draw = queue.draws.get(number) or Draw()
-        found = self._found(draw)
-        if draw.future is None and self._may_begin(draw):
+        future = queue.draws.get(number)
+        if future is None and (self.needed is None or self._is_likely_needed()):
             seed = queue.key if queue.given else (*queue.key, number)
-            draw.future = self._submit(self.states[key], label, h, seed)
-            queue.draws[number] = draw
+            future = queue.draws[number] = self._submit(self.states[key], label, h, seed)
             self.made += 1
-            self.made_again += draw.losses > 0
-            self._under_way.add(draw)
-            draw.future.add_done_callback(lambda _: self._news.put(draw))
-            found = self._found(draw)
+            self._under_way.add(future)
+            future.add_done_callback(self._news.put)
+        found = None if future is None else self._found(future)
         if found is not None:
             return found[0]
         if self.needed is None:
-            self.needed = draw
+            self.needed = future
         if not self._has_room():
             raise EnoughGuessedError
         guess, chance = self._guess(queue, key)
         self._chance *= chance
-        self._next_chance *= _STEADY
         return guess
 
-    def _may_begin(self, draw: Draw) -> bool:
-        """Whether to begin a call: it is needed, or likely to be. One that was lost may be to blame."""
-        if self.needed is None:
-            return True
-        likely = self._chance >= _LEAST_CHANCE * self._next_chance
-        return likely and draw.losses == 0 and self._has_room()
+    def _is_likely_needed(self) -> bool:
+        return self._chance >= _LEAST_CHANCE and self._has_room()
 
     def _has_room(self) -> bool:
-        """Whether more calls may be begun ahead. While one that was lost is made again, none may."""
+        """Whether more calls may be begun ahead."""
         self._note_news()
-        lost_before = self.needed is not None and self.needed.losses > 0
-        return not (self._ending or lost_before) and len(self._under_way) < self.at_once
+        return not self._ending and len(self._under_way) < self.at_once
 
-    def _found(self, draw: Draw) -> tuple[Any] | None:
+    def _found(self, future: Future[Any]) -> tuple[Any] | None:
         """What a draw came to, in a tuple; None if it is not there, or failed and is not needed.
 
         Raises:
             Exception: what the user's function raised in a call that the search needs.
-            RuntimeError: such a call was lost, again and again.
+            RuntimeError: such a call was lost.
         """
-        if draw.found is not None or draw.future is None or not draw.future.done():
-            return draw.found
-        try:
-            draw.found = (draw.future.result(),)
-        except (BrokenExecutor, CancelledError) as error:
-            draw.future = None
-            draw.losses += 1
-            if self.needed is None and draw.losses > _MADE_AGAIN:
-                advice = f"This call was made {draw.losses} times, with the same seed, and always lost"
-                raise lost("calls to the model", error, advice) from error
+        if not future.done():
             return None
+        try:
+            return (future.result(),)
+        except (BrokenExecutor, CancelledError) as error:
+            if self.needed is None:
+                raise lost("calls to the model", error) from error
         except Exception:
             if self.needed is None:
                 raise
-            return None
-        return draw.found
+        return None
 
     def _guess(self, queue: DrawQueue, key: int) -> tuple[Any, float]:
         """An outcome that the pair has had, and about how likely it is; else a standstill.
@@ -268,8 +214,8 @@ class SpeculativeSession(PythonSession):
         Draws that came back before their turn count: with another guess, the search might see more
         successors of the pair than there are.
         """
-        early = [found[0] for draw in queue.draws.values() if (found := self._found(draw)) is not None]
-        seen = queue.seen + early
+        early = map(self._found, queue.draws.values())
+        seen = queue.seen + [found[0] for found in early if found is not None]
         if not seen:
             return (self.states[key], self._usual_reward, False), 0.0
         guess = seen[(queue.taken + queue.ahead) % len(seen)]

@@ -29,8 +29,8 @@ from pacplan.result import Plan
 from pacplan.views.progress import live_display
 
 _FROM_RNG_ALONE = (
-    "the simulator draws from rng alone, so that a call whose worker was lost could be made again, "
-    "with the same seed, to the same outcome"
+    "the simulator draws from rng alone, so that a call that Dask makes again, because its worker was "
+    "lost, has the same outcome"
 )
 
 
@@ -251,7 +251,8 @@ class Planner:
             stopped_by, seconds, interrupted = drive(driven, limits, began, display)
             plan = self.finish(query, search, stopped_by, seconds)
             session.verify()
-        again = (_FROM_RNG_ALONE,) if getattr(session, "made_again", 0) else ()
+        on_dask = task.crew is not None and task.crew.on_dask
+        again = (_FROM_RNG_ALONE,) if on_dask else ()
         return replace(
             plan,
             assumptions=(*plan.assumptions, *model.assumptions, *again),

@@ -4,7 +4,7 @@ import os
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Sized
 from concurrent.futures import BrokenExecutor, CancelledError, Future
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from types import TracebackType
@@ -19,18 +19,7 @@ from pacplan.engine.driver import Limits
 from pacplan.engine.interrupts import Interrupt, ctrl_c, interrupts
 from pacplan.engine.query import Seed, seed_sequence
 from pacplan.models.protocol import Model, check_model
-from pacplan.parallel.batches import in_order
-from pacplan.parallel.pools import (
-    InProcess,
-    Pool,
-    Workers,
-    portable,
-    process_pool,
-    run_installed,
-    sent_model,
-    thread_pool,
-    user_executor,
-)
+from pacplan.parallel.pools import Workers, in_order, portable
 from pacplan.result import Plan
 from pacplan.views.progress import bar
 
@@ -136,6 +125,8 @@ def plan_all(
     if workers.executor is None and number is not None:
         count = min(count, max(1, number))
     decide = partial(planner.plan, model, **limits)
+    if raises and workers.executor is None and count == 1:
+        decide = partial(decide, on_interrupt="raise")
     job, heard = _Job(decide, checks.flag("trees", trees), os.getpid()), Interrupt()
     found = _outcomes(
         job,
@@ -201,16 +192,18 @@ def _outcomes(
     With a `total` it shows a bar. `heard` says in the end whether Ctrl-C has ended it.
     """
     interrupt, failures = Interrupt(), list[Exception]()
+    # What is computed at once cannot be ahead. Of others' executors, Ctrl-C does not end what runs.
+    ours = workers.executor is None
+    ahead = 1 if ours and workers.number == 1 else _AHEAD * workers.number
     with (
-        _pool(job, workers, compiled, raises, interrupt) as pool,
+        workers.at_work(job, threads=compiled, interrupt=interrupt) as submit,
         bar(total or 0, 0, "plans", show=total is not None) as advance,
         closing(
             in_order(
-                pool.executor,
-                pool.call,
+                submit,
                 _read(tasks, interrupt, failures),
-                _AHEAD * workers.number,
-                given_up=lambda: interrupt.requested and not pool.hears,
+                ahead,
+                given_up=lambda: interrupt.requested and not ours,
             )
         ) as futures,
     ):
@@ -244,26 +237,6 @@ def _read(tasks: Iterator[_Task], interrupt: Interrupt, failures: list[Exception
         if task is None:
             return
         yield task
-
-
-@contextmanager
-def _pool(
-    job: _Job, workers: Workers, compiled: bool, raises: bool, interrupt: Interrupt
-) -> Iterator[Pool]:
-    """Who does the job: the user's executor, this thread, or threads or processes of our own."""
-    count = workers.number
-    if workers.executor is not None:
-        yield user_executor(workers.executor, job)
-    elif count == 1:
-        if raises:
-            job = replace(job, decide=partial(job.decide, on_interrupt="raise"))
-        yield Pool(InProcess(), (job,))
-    elif compiled:
-        with thread_pool(count, interrupt) as threads:
-            yield Pool(threads, (job,))
-    else:
-        with process_pool(count, interrupt, sent_model(job)) as processes:
-            yield Pool(processes, (run_installed,))
 
 
 def _result(future: Future[Plan | Exception | None]) -> Plan | Exception | None:
