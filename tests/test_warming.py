@@ -37,7 +37,7 @@ for model, state in (
 ):
     with waiting():
         planner.plan(model, state, budget=2000)
-print(json.dumps([done.title for done in compilations]))
+print(json.dumps([title for title, _ in compilations]))
 """
 
 

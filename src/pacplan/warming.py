@@ -8,7 +8,7 @@ from typing import Any
 
 from pacplan.agent import Agent
 from pacplan.algorithms import planners
-from pacplan.compiled.cache import Compilation, compilations
+from pacplan.compiled.cache import compilations
 from pacplan.compiled.tiered import waiting
 from pacplan.core import checks
 from pacplan.envs import game_tree, garnet
@@ -32,7 +32,7 @@ _INSTEAD: dict[str, dict[str, Any]] = {
 
 def warm(
     names: Sequence[str] | None = None, *, workers: int | None = None
-) -> Iterator[list[Compilation]]:
+) -> Iterator[list[tuple[str, bool]]]:
     """Compile the kernels of planners that are not in the cache yet.
 
     Args:
@@ -40,7 +40,8 @@ def warm(
         workers: number of processes; by default one per core. 1 starts none.
 
     Returns:
-        For each planner, once it is done, the kernels that were compiled for it.
+        For each planner, once it is done, the kernels that were compiled for it, and whether each is
+        kept.
 
     Raises:
         ValueError: a planner is unknown, or `workers` is less than 1.
@@ -51,7 +52,7 @@ def warm(
     return _compiled(list(planners if names is None else names), processes)
 
 
-def _compiled(names: list[str], workers: int) -> Iterator[list[Compilation]]:
+def _compiled(names: list[str], workers: int) -> Iterator[list[tuple[str, bool]]]:
     if workers == 1:
         yield from map(compile_kernels, names)
         return
@@ -60,7 +61,7 @@ def _compiled(names: list[str], workers: int) -> Iterator[list[Compilation]]:
             yield done.result()
 
 
-def compile_kernels(name: str) -> list[Compilation]:
+def compile_kernels(name: str) -> list[tuple[str, bool]]:
     """Make small plans with a planner, in this process; returns the kernels that were compiled."""
     before, settings = len(compilations), _settings(name)
     model: Any = game_tree([[0.2, 0.8], [0.4, 0.6]])

@@ -221,7 +221,7 @@ def warm(asked: Namespace) -> None:
         for compiled in results:
             found += compiled
             advance(1)
-    if not all(kernel.lasting for kernel in found):
+    if not all(lasting for _, lasting in found):
         end(Exit.ERROR, f"cannot keep kernels in {folder()}, so each process compiles its own")
     kernels, seconds = f"{len(found)} kernel{'s' * (len(found) != 1)}", time.perf_counter() - began
     print(f"Compiled {kernels} in {seconds:.0f} s. All kernels are in {folder()}.")

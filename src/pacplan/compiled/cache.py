@@ -7,7 +7,6 @@ under another name and renamed. So any number of processes can start cold at onc
 Whatever is wrong with a file or a folder, the kernel is compiled again, and one line says why.
 """
 
-import gc
 import hashlib
 import io
 import logging
@@ -22,7 +21,7 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 import llvmlite  # type: ignore[import-untyped]
 import numba
@@ -33,37 +32,24 @@ from numba.core.registry import cpu_target
 from numba.core.serialize import NumbaPickler
 from platformdirs import user_cache_path
 
+from pacplan.core.identity import codes_of
+
 _logger = logging.getLogger("pacplan")
-_MAGIC = b"pacplan kernel 2\n"
 _SUFFIX = ".kernel"
 UNFINISHED = ".unfinished"
-"""How the names of files end that are being written, or hold the lock of a kernel being compiled."""
+"""How the names of files end that are being written, or tell that a kernel is being compiled."""
 _DAY = 24 * 3600.0
-# Sources that are edited a lot leave many kernels behind.
-_LONGEST_UNUSED = 30 * _DAY
+# Sources that are edited a lot leave many kernels behind. Systems note once a day that one is read.
+_LONGEST_UNUSED = {_SUFFIX: 30 * _DAY, UNFINISHED: _DAY}
 # What else changes the code that Numba makes, besides a function's own options.
 _SETTINGS = ("BOUNDSCHECK", "DEBUGINFO_DEFAULT", "LOOP_VECTORIZE", "OPT", "SLP_VECTORIZE", "USING_SVML")
 # Functions of these are known by the version of the compiler or of Python.
 _LIBRARIES = {"llvmlite", "numba", "numpy", *sys.stdlib_module_names}
-# Kernels that are a planner's whole search: they are announced by the planner's name.
 WHOLE_SEARCHES = ("play", "work")
-_PLANNERS = "pacplan.algorithms."
+"""Kernels that are a planner's whole search: they are announced by the planner's name."""
 
-
-class Compilation(NamedTuple):
-    """A kernel that this process has compiled.
-
-    Attributes:
-        title: what it was, such as "uct" or "sweep of mdp_gape".
-        lasting: whether it is kept, so that later runs start warm.
-    """
-
-    title: str
-    lasting: bool
-
-
-compilations: list[Compilation] = []
-"""What this process has compiled so far."""
+compilations: list[tuple[str, bool]] = []
+"""What this process has compiled so far, such as "uct", and whether later runs start warm."""
 _warned: set[str] = set()
 
 
@@ -79,21 +65,19 @@ class KernelCache(NullCache):  # type: ignore[misc]
         place = place_of(self._dispatcher, sig)
         if place is not None and place.exists():
             try:
-                known_sig, reduced = pickle.loads(_read(place))
+                content = place.read_bytes()
+                if content[:32] != hashlib.sha256(content[32:]).digest():
+                    raise ValueError("it is damaged")
+                known_sig, reduced = pickle.loads(content[32:])
                 # A class that was defined again is a different one: Numba would not find the kernel.
                 if known_sig == sig:
                     return CompileResult._rebuild(target_context, *reduced)
             except Exception as error:
-                _warn(
-                    str(place),
-                    f"the compiled kernel {place} cannot be used ({error}) and is compiled again; if "
-                    "this line comes back, delete that file",
-                )
-        _logger.warning(
-            "pacplan: compiling %s, for some seconds%s",
-            title(self._dispatcher.py_func, sig),
-            "" if place is None else "; later runs start warm",
-        )
+                words = "and is compiled again; if this line comes back, delete that file"
+                _warn(f"the compiled kernel {place} cannot be used ({error}) {words}")
+        lasting = "" if place is None else "; later runs start warm"
+        name = title(self._dispatcher.py_func, sig)
+        _logger.warning("pacplan: compiling %s, for some seconds%s", name, lasting)
         return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
@@ -102,45 +86,38 @@ class KernelCache(NullCache):  # type: ignore[misc]
         # Code that holds addresses of this process says nothing in another one.
         lasting = place is not None and not data.library.has_dynamic_globals
         if place is not None and lasting:
-            payload = _serialized(sig, data)
+            with io.BytesIO() as buffer:
+                _Pickler(buffer, protocol=4).dump((sig, data._reduce()))
+                content = buffer.getvalue()
             try:
-                _write(place, _MAGIC + hashlib.sha256(payload).digest() + payload)
+                _write(place, hashlib.sha256(content).digest() + content)
             except OSError as error:
                 _cannot_keep(place.parent, error)
                 lasting = False
-        compilations.append(Compilation(title(self._dispatcher.py_func, sig), lasting))
+        compilations.append((title(self._dispatcher.py_func, sig), lasting))
 
 
-def keep_on_disk(dispatcher: Any) -> None:
-    """Give a dispatcher a cache on disk."""
-    dispatcher._cache = KernelCache(dispatcher)
-    compile_for = dispatcher.compile
+class _Pickler(NumbaPickler):  # type: ignore[misc]
+    """Refers to classes of a running script by name, without a copy: their code is known."""
 
-    def compiled(sig: Any) -> Any:
-        # The compiler makes millions of objects that stay in use: no need to go through them.
-        collecting = gc.isenabled()
-        gc.disable()
-        try:
-            return compile_for(sig)
-        finally:
-            if collecting:
-                gc.enable()
-
-    dispatcher.compile = compiled
+    def reducer_override(self, thing: Any) -> Any:
+        if isinstance(thing, type) and thing.__module__ == "__main__":
+            return getattr, (sys.modules["__main__"], thing.__qualname__)
+        return super().reducer_override(thing)
 
 
 def place_of(dispatcher: Any, sig: Any) -> Path | None:
     """Where the kernel for a signature is kept, or will be; None if it cannot be kept."""
     function = dispatcher.py_func
-    kinds = sorted(set(argument_classes(sig)), key=lambda kind: (kind.__module__, kind.__qualname__))
+    kinds = sorted(set(argument_classes(sig)), key=_name)
     code: dict[Any, str] = {}
     _add(function, kinds, code)
     text = repr(
         (
-            f"{function.__module__}.{function.__qualname__}",
+            _name(function),
             sorted(code.values()),
             list(map(str, sig)),
-            [(kind.__module__, kind.__qualname__) for kind in kinds],
+            list(map(_name, kinds)),
             sorted(dispatcher.targetoptions.items()),
             [getattr(numba.config, setting, None) for setting in _SETTINGS],
             (sys.implementation.cache_tag, numba.__version__, llvmlite.__version__, np.__version__),
@@ -150,7 +127,7 @@ def place_of(dispatcher: Any, sig: Any) -> Path | None:
     )
     if re.search(r" at 0x\w+", text):
         return None  # The name of an object with an address says nothing in another process.
-    name = re.sub(r"[^\w.]", "", f"{function.__module__}.{function.__qualname__}")[-100:]
+    name = re.sub(r"[^\w.]", "", _name(function))[-100:]
     try:
         return folder() / f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:40]}{_SUFFIX}"
     except OSError as error:
@@ -162,13 +139,17 @@ def _add(function: Any, kinds: list[type], code: dict[Any, str]) -> None:
     """Add the code of a function and of all that it calls, as far as it stands in a kernel."""
     if function in code or function.__module__.partition(".")[0] in _LIBRARIES:
         return
-    code[function] = _described(function)
-    names = sorted(set(names_of(function.__code__)))
+    held = tuple(cell.cell_contents for cell in function.__closure__ or ())
+    code[function] = _name(function) + _constant((*held, *(function.__defaults__ or ())))
+    for each in codes_of(function.__code__):
+        constants = tuple(part for part in each.co_consts if not isinstance(part, CodeType))
+        code[function] += f" {each.co_code!r} {each.co_names} {each.co_varnames} {_constant(constants)}"
+    names = names_of(function.__code__)
     known = [function.__globals__[name] for name in names if name in function.__globals__]
     for value in known[:]:
         if isinstance(value, ModuleType) and value.__name__.partition(".")[0] not in _LIBRARIES:
             known += [vars(value)[name] for name in names if name in vars(value)]
-    for value in [*known, *(cell.cell_contents for cell in function.__closure__ or ())]:
+    for value in (*known, *held):
         methods = getattr(value, "methods", {})
         for kind in kinds:
             if kind in methods:
@@ -183,18 +164,6 @@ def _add(function: Any, kinds: list[type], code: dict[Any, str]) -> None:
             code[function] += _constant(inner)
 
 
-def _described(function: Any) -> str:
-    """A function by its name and code, and by what it holds itself."""
-    digest = hashlib.sha256()
-    for code in codes_of(function.__code__):
-        constants = [held for held in code.co_consts if not isinstance(held, CodeType)]
-        digest.update(code.co_code)
-        digest.update(repr((code.co_names, code.co_varnames, _constant(tuple(constants)))).encode())
-    held = (cell.cell_contents for cell in function.__closure__ or ())
-    digest.update(_constant((*held, *(function.__defaults__ or ()))).encode())
-    return f"{function.__module__}.{function.__qualname__} {digest.hexdigest()}"
-
-
 def _constant(value: Any) -> str:
     """A value in words that are the same in every process."""
     if isinstance(value, tuple):
@@ -207,18 +176,13 @@ def _constant(value: Any) -> str:
     return type(value).__qualname__ if " at 0x" in told else told
 
 
-def codes_of(code: CodeType) -> Iterator[CodeType]:
-    """Some code, and what is defined inside it."""
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from codes_of(constant)
-
-
-def names_of(code: CodeType) -> Iterator[str]:
+def names_of(code: CodeType) -> list[str]:
     """The global names and attributes that some code uses."""
-    for each in codes_of(code):
-        yield from each.co_names
+    return sorted({name for each in codes_of(code) for name in each.co_names})
+
+
+def _name(thing: Any) -> str:
+    return f"{thing.__module__}.{thing.__qualname__}"
 
 
 @cache
@@ -245,26 +209,10 @@ def argument_classes(kinds: Any) -> Iterator[type]:
 
 def title(function: Callable[..., Any], kinds: Any) -> str:
     """What is compiled, such as "uct", or "sweep of mdp_gape"."""
-    search = next(argument_classes(kinds), None)
-    home = (function if search is None else search).__module__
-    room = home.removeprefix(_PLANNERS).partition(".")[0] if home.startswith(_PLANNERS) else home
-    room = room.rpartition(".")[2]
+    home: Any = next(argument_classes(kinds), function)
+    room = home.__module__.removeprefix("pacplan.algorithms.").partition(".")[0]
     name = function.__name__
-    return room if name in WHOLE_SEARCHES and search is not None else f"{name.lstrip('_')} of {room}"
-
-
-def _serialized(sig: Any, result: Any) -> bytes:
-    class Pickler(NumbaPickler):  # type: ignore[misc]
-        """Refers to classes of a running script by name, without a copy: their code is known."""
-
-        def reducer_override(self, thing: Any) -> Any:
-            if isinstance(thing, type) and thing.__module__ == "__main__":
-                return getattr, (sys.modules["__main__"], thing.__qualname__)
-            return super().reducer_override(thing)
-
-    with io.BytesIO() as buffer:
-        Pickler(buffer, protocol=4).dump((sig, result._reduce()))
-        return buffer.getvalue()
+    return room if name in WHOLE_SEARCHES else f"{name.lstrip('_')} of {room}"
 
 
 def folder() -> Path:
@@ -289,46 +237,33 @@ def _chosen_folder() -> Path:
     return Path(chosen).absolute() / "pacplan" if chosen else user_cache_path("pacplan").absolute()
 
 
-def _read(place: Path) -> bytes:
-    content = place.read_bytes()
-    begin = len(_MAGIC) + 32
-    if content[:begin] != _MAGIC + hashlib.sha256(content[begin:]).digest():
-        raise ValueError("it is damaged")
-    if time.time() - place.stat().st_mtime > _DAY:
-        with suppress(OSError):
-            os.utime(place)  # It is in use.
-    return content[begin:]
-
-
 def _write(place: Path, content: bytes) -> None:
     """Write a file that others see complete or not at all, and remove what nobody has used for long."""
-    number, unfinished = tempfile.mkstemp(UNFINISHED, place.name[:40], place.parent)
-    try:
-        with open(number, "wb") as file:
+    with tempfile.NamedTemporaryFile(dir=place.parent, suffix=UNFINISHED, delete=False) as file:
+        try:
             file.write(content)
-        os.replace(unfinished, place)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(unfinished)
-        raise
+            file.close()
+            os.replace(file.name, place)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(file.name)
+            raise
     for other in place.parent.iterdir():
-        # Who was killed leaves a file behind that is not finished.
-        longest = {_SUFFIX: _LONGEST_UNUSED, UNFINISHED: _DAY}.get(other.suffix)
-        with suppress(OSError):
-            if longest is not None and time.time() - other.stat().st_mtime > longest:
+        with suppress(OSError, KeyError):
+            times = other.stat()
+            if time.time() - max(times.st_atime, times.st_mtime) > _LONGEST_UNUSED[other.suffix]:
                 other.unlink()
 
 
 def _cannot_keep(place: Path, error: OSError) -> None:
     _warn(
-        "folder",
         f"compiled kernels cannot be kept in {place} ({error.strerror or error}); each process "
-        "compiles them for itself. Set NUMBA_CACHE_DIR to a folder that only you can write to",
+        "compiles them for itself. Set NUMBA_CACHE_DIR to a folder that only you can write to"
     )
 
 
-def _warn(about: str, message: str) -> None:
-    """Log a warning, once for each thing that it may be about."""
-    if about not in _warned:
-        _warned.add(about)
+def _warn(message: str) -> None:
+    """Log a warning, once."""
+    if message not in _warned:
+        _warned.add(message)
         _logger.warning("pacplan: %s", message)

@@ -26,9 +26,9 @@ from pacplan.compiled.jit import PART
 P = ParamSpec("P")
 R = TypeVar("R")
 F = TypeVar("F", bound=Callable[..., Any])
-# Classes with methods: the names that they were defined under, and the modules of their methods.
-_names: dict[type, str] = {}
-_modules: dict[type, set[str]] = {}
+_generic: list["GenericFunction[..., Any]"] = []
+# Classes with methods by the name that they were defined under.
+_classes: dict[str, list[type]] = {}
 
 
 def generic(function: Callable[P, R]) -> "GenericFunction[P, R]":
@@ -54,6 +54,7 @@ class GenericFunction(Generic[P, R]):
         update_wrapper(self, function)
         self._default = default
         self.methods: dict[type, Callable[..., Any]] = {}
+        _generic.append(self)
 
         def choose(subject: Any, *args: Any) -> Any:
             return self.method_of(subject.instance_class)
@@ -75,7 +76,7 @@ class GenericFunction(Generic[P, R]):
         method = self.methods.get(subject, self._default)
         if method is None:
             raise TypeError(
-                f"{subject.__module__}.{subject.__qualname__} has no method {self.__name__!r}: "
+                f"{_name(subject)} has no method {self.__name__!r}: "
                 f"decorate a function with {self.__name__}.register({subject.__qualname__})"
             )
         return method
@@ -90,30 +91,26 @@ class GenericFunction(Generic[P, R]):
         def add(method: F) -> F:
             if subject in self.methods:
                 raise TypeError(
-                    f"{_names[subject]} has a method {self.__name__!r} already, and compiled kernels "
+                    f"{_name(subject)} has a method {self.__name__!r} already, and compiled kernels "
                     f"keep it: define {subject.__qualname__} anew, and its methods after it"
                 )
-            _tell_apart(subject)
-            _modules[subject].add(method.__module__)
+            # Numba knows a named tuple by the name of its class and by its fields: of two called Search
+            # with the same fields, a kernel compiled for the first would be run for the second.
+            namesakes = _classes.setdefault(_name(subject), [])
+            if subject not in namesakes:
+                namesakes.append(subject)
+                if len(namesakes) > 1:
+                    subject.__name__ = f"{_name(subject)} {len(namesakes)}"
             self.methods[subject] = method
             return method
 
         return add
 
 
-def _tell_apart(subject: type) -> None:
-    """Give a class with methods a name of its own, in this process.
-
-    Numba knows a named tuple by the name of its class and by its fields: of two classes called Search
-    with the same fields, a kernel compiled for the first would be run for the second.
-    """
-    if subject not in _names:
-        name = f"{subject.__module__}.{subject.__qualname__}"
-        earlier = sum(other == name for other in _names.values())
-        _names[subject], _modules[subject] = name, set()
-        subject.__name__ = f"{name} {earlier + 1}" if earlier else name
+def _name(subject: type) -> str:
+    return f"{subject.__module__}.{subject.__qualname__}"
 
 
 def modules_of(subject: type) -> set[str]:
     """The modules that hold the methods of a class."""
-    return _modules.get(subject, set())
+    return {each.methods[subject].__module__ for each in _generic if subject in each.methods}

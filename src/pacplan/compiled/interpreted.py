@@ -20,8 +20,9 @@ import numpy as np
 from numba.extending import is_jitted
 from numpy.typing import NDArray
 
-from pacplan.compiled.cache import codes_of, names_of
+from pacplan.compiled.cache import names_of
 from pacplan.compiled.dispatch import GenericFunction
+from pacplan.core.identity import codes_of
 
 # Kernels take scalar functions from these, which are what they are.
 _LIBRARIES = {"builtins", "numba", "numpy"}

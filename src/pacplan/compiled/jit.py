@@ -10,7 +10,7 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.extending import intrinsic, overload
 
-from pacplan.compiled.cache import keep_on_disk
+from pacplan.compiled.cache import KernelCache
 from pacplan.compiled.parts import PartCompiler
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -80,7 +80,7 @@ def kernel(function: F) -> F:
     """
     compiled = numba.njit(nogil=True, **_OPTIONS)(function)
     if not numba.config.DISABLE_JIT:
-        keep_on_disk(compiled)
+        compiled._cache = KernelCache(compiled)
     return compiled  # type: ignore[no-any-return]
 
 

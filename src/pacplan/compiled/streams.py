@@ -10,7 +10,7 @@ is compiled; both give the same numbers, to the bit.
 
 from collections.abc import Callable
 from inspect import signature
-from math import ceil, exp, floor, lgamma, log, log1p, sqrt
+from math import ceil, exp, log, log1p, sqrt
 from typing import Any, NamedTuple, TypeVar
 
 import numba
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 F = TypeVar("F", bound=Callable[..., Any])
 
 _WORDS = 4
-_HALF_MEAN = 10.0  # above this mean, Poisson numbers are drawn by rejection
+_LARGE = 10.0  # larger means of Poisson numbers are drawn in parts
 
 
 def _add(a: Any, b: Any) -> Any:
@@ -164,33 +164,18 @@ class Stream(NamedTuple):
     @_compiled
     def poisson(self, lam: float = 1.0) -> int:
         """Poisson with mean `lam`."""
-        if not 0.0 <= lam <= 1e15:
-            raise ValueError("poisson: lam must lie between 0 and 1e15")
-        if lam < _HALF_MEAN:
-            product = self.random()
-            least = exp(-lam)
-            count = 0
+        if not 0.0 <= lam <= 1e9:
+            raise ValueError("poisson: lam must lie between 0 and 1e9")
+        # This draws about `lam` numbers.
+        count, left = 0, float(lam)
+        while left > 0.0:
+            part = min(left, _LARGE)
+            left -= part
+            least, product = exp(-part), self.random()
             while product > least:
                 product *= self.random()
                 count += 1
-            return count
-        # Transformed rejection, PTRS of Hörmann (1993).
-        b = 0.931 + 2.53 * sqrt(lam)
-        a = -0.059 + 0.02483 * b
-        while True:
-            u = self.random() - 0.5
-            v = 1.0 - self.random()
-            near = 0.5 - abs(u)
-            if near <= 0.0:
-                continue
-            k = floor((2.0 * a / near + b) * u + lam + 0.43)
-            if near >= 0.07 and v <= 0.9277 - 3.6224 / (b - 2.0):
-                return k
-            if k < 0 or (near < 0.013 and v > near):
-                continue
-            accepted = log(v) + log(1.1239 + 1.1328 / (b - 3.4)) - log(a / (near * near) + b)
-            if accepted <= k * log(lam) - lam - lgamma(k + 1.0):
-                return k
+        return count
 
     def permutation(self, n: int) -> NDArray[np.int64]:
         """The numbers 0..n-1 in random order; not in compiled code."""

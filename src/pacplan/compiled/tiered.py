@@ -3,7 +3,7 @@
 What the other process needs is the kernel's name and the types of the arguments. It has a low
 priority, outlives a program that ends before it, and leaves the kernel in the cache, where each chunk
 of a search looks for it. Of all processes that need a kernel one has it compiled: the one whose claim,
-a file beside the kernel's place, came first. A claim is void once the process that it names has ended.
+an empty file beside the kernel's place, came first. An old claim is void.
 
 A kernel that cannot be kept, or that no other process could compile, is compiled here, and waited for.
 """
@@ -32,10 +32,11 @@ from pacplan.compiled.interpreted import interpreted
 _logger = logging.getLogger("pacplan")
 # More records than this are not gone through without a kernel, which takes seconds to compile.
 _FEW = 20_000
-# No kernel takes so many seconds to compile.
-_LONGEST = 3600.0
+# Seconds after which a claim is void: whoever made it was killed.
+_LONGEST = 300.0
 _COMPILER = (
-    "import os, pickle, sys; getattr(os, 'nice', int)(5); sys.path[:] = pickle.load(sys.stdin.buffer); "
+    "import gc, os, pickle, sys; gc.disable(); getattr(os, 'nice', int)(5); "
+    "sys.path[:] = pickle.load(sys.stdin.buffer); "
     "from pacplan.compiled.tiered import compile_as_told; compile_as_told()"
 )
 # Kernels that are loaded, with the kinds of their arguments; and of the others the signatures, what
@@ -66,22 +67,29 @@ def run(kernel: Callable[..., Any], records: int, *arguments: Any) -> Any:
     return (kernel if compiled else interpreted(kernel))(*arguments)
 
 
-def ready(kernel: Any, arguments: Any, *, wait: bool = False, late: bool = False) -> bool:
+def ready(kernel: Any, arguments: Any, *, wait: bool = False) -> bool:
     """Whether a kernel can be called with such arguments. If not, it is being compiled.
 
     Args:
         kernel: the kernel.
         arguments: as for a call.
         wait: compile it here rather than not at all.
-        late: there is no time to compile it here, even if the process that was to do so has failed.
     """
     if numba.config.DISABLE_JIT:
         return False
     key = kernel, *_kinds(arguments)
     if key not in _loaded:
         with _loading:
-            if not _obtained(kernel, arguments, key, wait or _waits, late):
-                return False
+            if key not in _needed:
+                signature = tuple(map(numba.typeof, arguments))
+                job = _job(kernel, signature)
+                _needed[key] = signature, job, place_of(kernel, signature) if job else None
+            signature, job, place = _needed[key]
+            if not (wait or _waits or job is None or place is None or place.exists()):
+                with suppress(OSError):  # The folder has gone, or no process can be started.
+                    if _compiled_elsewhere(kernel, signature, job, place):
+                        return False
+            kernel.compile(signature)
             _loaded.add(key)
     return True
 
@@ -93,49 +101,24 @@ def _kinds(values: Any) -> Iterator[type]:
             yield from _kinds(value)
 
 
-def _obtained(kernel: Any, arguments: Any, key: Any, wait: bool, late: bool) -> bool:
-    if key not in _needed:
-        signature = tuple(map(numba.typeof, arguments))
-        job = _job(kernel, signature)
-        _needed[key] = signature, job, place_of(kernel, signature) if job else None
-    signature, job, place = _needed[key]
-    if not (wait or job is None or place is None or place.exists()):
-        compiler = _started.get(place)
-        try:
-            if compiler is None and _claimed(place):
-                _started[place] = _start(job, place)
-                if kernel.__name__ in WHOLE_SEARCHES:
-                    words = "in another process, some seconds; until then it is interpreted"
-                    _logger.warning("pacplan: compiling %s %s", title(kernel.py_func, signature), words)
-            if compiler is None or compiler.is_alive() or late:
-                return False
-        except OSError:  # The folder has gone, or no process can be started.
-            pass
-    kernel.compile(signature)
-    return True
-
-
-def _claimed(place: Path) -> bool:
-    """Claim the compilation of a kernel, unless there are enough compilers, or another has claimed it.
-
-    Raises:
-        OSError: there is no such folder, or nothing can be written to it.
-    """
-    running = sum(waiter.is_alive() for waiter in _started.values())
-    if running >= max(1, (os.cpu_count() or 1) - 1):
-        return False
-    import psutil  # type: ignore[import-untyped]
-
+def _compiled_elsewhere(kernel: Any, signature: tuple[Any, ...], job: bytes, place: Path) -> bool:
+    """Whether another process compiles a kernel, or will; one is started if nobody has claimed it."""
+    if place in _started:
+        return _started[place].is_alive()
+    if sum(waiter.is_alive() for waiter in _started.values()) >= max(1, (os.cpu_count() or 1) - 1):
+        return True  # Once one of them is done.
     claim = place.with_suffix(UNFINISHED)
-    with suppress(FileNotFoundError, ValueError):
-        old = time.time() - claim.stat().st_mtime > _LONGEST
-        if old or not psutil.pid_exists(int(claim.read_text())):
+    with suppress(FileNotFoundError):
+        if time.time() - claim.stat().st_mtime > _LONGEST:
             claim.unlink()
     try:
-        with open(claim, "x") as file:
-            file.write(str(os.getpid()))
+        claim.touch(exist_ok=False)
     except FileExistsError:
-        return False
+        return True
+    _started[place] = _start(job, claim)
+    if kernel.__name__ in WHOLE_SEARCHES:
+        words = "in another process, some seconds; until then it is interpreted"
+        _logger.warning("pacplan: compiling %s %s", title(kernel.py_func, signature), words)
     return True
 
 
@@ -155,31 +138,35 @@ def _job(kernel: Any, signature: tuple[Any, ...]) -> bytes | None:
         return None
 
 
-def _start(job: bytes, place: Path) -> threading.Thread:
-    """Start a process that compiles a kernel that this one has claimed; returns what awaits it."""
+def _start(job: bytes, claim: Path) -> threading.Thread:
+    """Start a process that compiles a kernel; returns what awaits it, and then gives up the claim."""
     with tempfile.TemporaryFile() as told:
-        told.write(pickle.dumps(sys.path) + job + pickle.dumps(place))
+        told.write(pickle.dumps(sys.path) + job)
         told.seek(0)
         process = subprocess.Popen(
-            [sys.executable, "-c", _COMPILER],
+            [sys.executable, "-c", _COMPILER, str(claim)],
             stdin=told,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,  # Ctrl-C in a terminal is not for it.
         )
-    place.with_suffix(UNFINISHED).write_text(str(process.pid))
-    waiter = threading.Thread(target=process.wait, name="pacplan compiler", daemon=True)
+
+    def wait() -> None:
+        process.wait()
+        with suppress(OSError):  # It has given it up itself, unless it was killed.
+            claim.unlink()
+
+    waiter = threading.Thread(target=wait, name="pacplan compiler", daemon=True)
     waiter.start()
     return waiter
 
 
 def compile_as_told() -> None:
-    """Compile a kernel in a process of its own, as the standard input says."""
+    """Compile a kernel in a process of its own, as the standard input says; then its claim is void."""
     modules, module, name, signature = pickle.load(sys.stdin.buffer)
-    place = pickle.load(sys.stdin.buffer)
     try:
         for each in modules:
             import_module(each)
         attrgetter(name)(sys.modules[module]).compile(signature)
     finally:
-        place.with_suffix(UNFINISHED).unlink(missing_ok=True)
+        Path(sys.argv[1]).unlink(missing_ok=True)

@@ -105,7 +105,7 @@ class _Writer:
         parts: list[Any] = [function.__defaults__, function.__kwdefaults__]
         read: dict[str, None] = {}
         assigned: set[str] = set()
-        for code in _codes(function.__code__):
+        for code in codes_of(function.__code__):
             constants = [held for held in code.co_consts if not isinstance(held, CodeType)]
             parts += [code.co_code, code.co_names, code.co_varnames, constants]
             steps = [(step.opname, step.argval) for step in dis.get_instructions(code)]
@@ -123,12 +123,12 @@ class _Writer:
         return parts
 
 
-def _codes(code: CodeType) -> Iterator[CodeType]:
+def codes_of(code: CodeType) -> Iterator[CodeType]:
     """The code of a function and of those inside it."""
     yield code
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield from _codes(constant)
+            yield from codes_of(constant)
 
 
 def _name(thing: Any) -> str:

@@ -163,7 +163,7 @@ class KernelSearch:
             search, root, streams = self.kernel_state(), self.root_state, (self._rng, self._ties)
             arguments = (search, self.session.handle, root, left, countable, *streams)
             if not self._compiled:
-                self._compiled = ready(self._run, arguments, late=self.deadline is not None)
+                self._compiled = ready(self._run, arguments)
             run = self._run if self._compiled else interpreted(self._run)
             status = int(run(*arguments))
             if status == SPENT and countable < calls:
