@@ -47,10 +47,21 @@ def planner_of(name: str, settings: Mapping[str, Any]) -> Planner:
     for key in settings.keys() - accepted:
         known = ", ".join(f"{taken}=" for taken in accepted)
         raise ValueError(f"{name} takes no {key}=; it takes {known}")
-    defaults = {key: value for key, value in _DEFAULTS.items() if key in accepted}
-    if "width" in settings:  # Of SparseSampling, in place of an accuracy.
-        defaults = {key: value for key, value in defaults.items() if key == "gamma"}
-    return planner(**(defaults | _with_functions(settings)))
+    # The width of SparseSampling is in place of an accuracy.
+    needed = ["gamma"] if "width" in settings else _DEFAULTS.keys() & accepted
+    return planner(**{key: _DEFAULTS[key] for key in needed} | _with_functions(settings))
+
+
+def auto_for(problem: str, settings: Mapping[str, Any], model: Model) -> Auto:
+    """`Auto` with these settings, and defaults for what else it needs in a model.
+
+    The problems of pacplan show how planning by sampling goes, so their tables are not looked up.
+    """
+    check_model(model)
+    defaults = _DEFAULTS | {"sample": ":" not in problem}
+    if model.two_player:
+        del defaults["gamma"]
+    return Auto(**(defaults | _with_functions(settings)))
 
 
 def check_discount(problem: str, planner: str, settings: Mapping[str, Any]) -> None:
@@ -66,26 +77,13 @@ def check_discount(problem: str, planner: str, settings: Mapping[str, Any]) -> N
         )
 
 
-def auto_for(problem: str, settings: Mapping[str, Any], model: Model) -> Auto:
-    """`Auto` with these settings, and defaults for what else it needs in a model.
-
-    The problems of pacplan show how planning by sampling goes, so their tables are not looked up.
-    """
-    check_model(model)
-    defaults = _DEFAULTS | {"sample": ":" not in problem}
-    if model.two_player:
-        del defaults["gamma"]
-    return Auto(**(defaults | _with_functions(settings)))
-
-
 def _with_functions(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings; functions can be given as text, module:name."""
-    return {key: named(text) if _foreign(key, text) else text for key, text in settings.items()}
+    """The settings, with the user's functions in place of their names."""
 
+    def names_one(key: str, value: Any) -> bool:
+        return key in _FUNCTIONS and isinstance(value, str) and value not in NAMED and ":" in value
 
-def _foreign(key: str, value: Any) -> bool:
-    """Whether a setting names a function of the user's."""
-    return key in _FUNCTIONS and isinstance(value, str) and value not in NAMED and ":" in value
+    return {key: named(value) if names_one(key, value) else value for key, value in settings.items()}
 
 
 def _planner_class(name: str) -> type[Planner]:
@@ -134,35 +132,37 @@ def problem_maker(
         known = ", ".join(envs.__all__)
         raise ValueError(f"unknown problem {name!r}; choose one of {known}, or your own module:name")
     # A class has the attributes of its instances, but is not one.
-    is_model = isinstance(found, Model) and not isinstance(found, type)
-    if is_model and settings:
-        raise ValueError(
-            f"{name!r} is a model and not callable, so settings (--set) have nothing to set"
-        )
-    if not (is_model or callable(found)):
+    if isinstance(found, Model) and not isinstance(found, type):
+        if settings:
+            raise ValueError(
+                f"{name!r} is a model and not callable, so settings (--set) have nothing to set"
+            )
+        return partial(_itself, found)
+    if not callable(found):
         raise TypeError(
             f"{name!r} is {type(found).__name__} {found!r:.60}: neither a model nor a function that "
             f"makes one{instead(found)}"
         )
     takes_seed = False
-    if not is_model:
-        try:
-            takes = signature(found)
-            takes_seed = "seed" in takes.parameters
-            takes.bind(**({"seed": 0} if seeded and takes_seed else {}) | dict(settings))
-        except ValueError:
-            pass  # Functions of extension modules do not say what they take.
-        except TypeError as error:
-            raise ValueError(
-                f"cannot make a model by calling {name!r}: {error}; it takes {takes}{instead(found)}"
-            ) from None
+    try:
+        takes = signature(found)
+        takes_seed = "seed" in takes.parameters
+        takes.bind(**({"seed": 0} if seeded and takes_seed else {}) | dict(settings))
+    except ValueError:
+        pass  # Functions of extension modules do not say what they take.
+    except TypeError as error:
+        raise ValueError(
+            f"cannot make a model by calling {name!r}: {error}; it takes {takes}{instead(found)}"
+        ) from None
     return partial(_made, found, settings, takes_seed)
 
 
 # At the top of the module, so that makers of problems can be sent to other processes.
+def _itself(model: Model, seed: int | None) -> Model:
+    return model
+
+
 def _made(found: Any, settings: Mapping[str, Any], takes_seed: bool, seed: int | None) -> Any:
-    if isinstance(found, Model) and not isinstance(found, type):
-        return found
     return found(**({"seed": seed} if takes_seed and seed is not None else {}) | dict(settings))
 
 

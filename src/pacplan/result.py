@@ -1,7 +1,7 @@
 """Plan: a planner's answer."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -207,23 +207,15 @@ class Plan:
 
         return intervals(self, ax)
 
-    def to_html(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        render: Callable[[Any], str] | None = None,
-        command: str | None = None,
-    ) -> Path:
+    def to_html(self, path: str | os.PathLike[str], *, command: str | None = None) -> Path:
         """Write the plan as one page that you can hand on. It needs no network and no Python.
 
-        The page shows the decision and its guarantee, the intervals and how they closed in, the
-        assumptions, how to repeat the plan, why it is this action and not its challenger, and what
-        was visited most: of the search tree, to walk through, or a map of the states of a policy.
+        The page shows the decision and its guarantee, the intervals and how they closed in, how to
+        repeat the plan, why it is this action and not its challenger, and the most visited part of the
+        search tree, to walk through, or a map of the states of a policy.
 
         Args:
             path: the file to write, such as "plan.html".
-            render: draws a state in the tree: a function from a state to text, shown as it is, or to
-                SVG, shown as a picture. (Scripts in it are not run.)
             command: the shell command that makes the plan again, if there is one.
 
         Returns:
@@ -231,11 +223,10 @@ class Plan:
 
         Raises:
             ValueError: the file cannot be written.
-            TypeError: `render` returned something else than text.
         """
         from pacplan.views.page import write_page
 
-        return write_page(self, path, render=render, command=command)
+        return write_page(self, path, command)
 
     def _repr_html_(self) -> str:
         """The plan in a notebook."""

@@ -2,58 +2,36 @@
 
 import json
 import math
-from base64 import b64encode
 from collections.abc import Callable
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pacplan.core.words import at_least, at_most, estimated, short
 from pacplan.engine.search_tree import Outcome, SearchTree
 from pacplan.views.evidence import Intervals
 
-if TYPE_CHECKING:
-    from pacplan.result import Plan
-
-# Bytes of the tree on a page, and of the drawings of its states; and successors of an action that are
-# listed, the most frequent ones.
-_MOST_BYTES, _MOST_DRAWN, _MOST_SUCCESSORS = 500_000, 600_000, 12
+# Bytes of the tree on a page; and successors of an action that are listed, the most frequent ones.
+_MOST_BYTES, _MOST_SUCCESSORS = 500_000, 12
 
 
-def explorer(plan: "Plan", render: Callable[[Any], str] | None) -> tuple[str, str] | None:
-    """The most visited part of a plan's tree, and what is left out, in words; None without a tree.
+def explorer(tree: SearchTree, known: Intervals) -> tuple[str, str]:
+    """The most visited part of a plan's tree, and what is left out, in words.
 
     It consists of places (states, or sequences of actions) and the actions tried there, as JSON that is
     safe inside a script element.
-
-    Args:
-        plan: the plan.
-        render: draws a state; None: states are not drawn.
     """
-    tree = plan.tree
-    if tree is None:
-        return None
-    records, known = _Records(tree), Intervals(plan)
+    records = _Records(tree)
     root = {int(tree.pairs[pair]["action"]): number for number, pair in enumerate(tree.tried(0))}
-    drawings: dict[str, str] = {}
-    room = 0 if render is None else _MOST_DRAWN
-    for number, state in records.states.items():
-        if room <= 0:
-            break
-        drawings[str(number)] = _drawing(render, state)
-        room -= len(drawings[str(number)].encode())
     words = f"All {tree.made:,} actions that were tried somewhere are here."
     if tree.made > len(records.actions):
         words = f"{len(records.actions):,} of {tree.made:,} actions are here, where visits were most."
-    if render is not None and len(drawings) < len(records.states):
-        words += f" For lack of room, {len(records.states) - len(drawings):,} states are not drawn."
     data = {
         "places": records.places,
         "actions": records.actions,
-        "names": list(records.names),
+        "names": records.names,
         "openLoop": tree.open_loop,
         "taken": root.get(known.best),
         "challenger": None if known.rival is None else root.get(known.rival),
-        "drawings": drawings,
     }
     return _json(data), words
 
@@ -73,7 +51,6 @@ class _Records:
             upper bound, successors, and how many there are, listed or not. Of each successor, its place
             (None: it is not here), the number of its name (None at an end), and how often it was seen.
         names: by number.
-        states: by the number of their name.
     """
 
     def __init__(self, tree: SearchTree) -> None:
@@ -81,7 +58,6 @@ class _Records:
         self.places: list[list[Any]] = []
         self.actions: list[list[Any]] = []
         self.names: list[str] = []
-        self.states: dict[int, Any] = {}
         self._numbers: dict[object, int] = {}  # of names
         place_of: dict[int, int] = {}  # by node
         size, waiting = 0, list[tuple[int, int, tuple[int, ...]]]([(0, 0, (0,))])
@@ -141,11 +117,7 @@ class _Records:
 
     def _state(self, node: int) -> int:
         """The number of a state's name; two states have two, even if they look the same."""
-        key = int(self._tree.nodes[node]["state"])
-        if key not in self._numbers:
-            state = self._tree.state(node)
-            self.states[self._name(key, short(state, 120))] = state
-        return self._numbers[key]
+        return self._name(int(self._tree.nodes[node]["state"]), short(self._tree.state(node), 120))
 
     def _name(self, key: object, text: str) -> int:
         if key not in self._numbers:
@@ -157,23 +129,3 @@ class _Records:
 def _number(value: float | None, rounded: Callable[[float], str]) -> float | None:
     """A number with four digits, on the safe side."""
     return None if value is None or not math.isfinite(value) else float(rounded(value))
-
-
-def _drawing(render: Any, state: Any) -> str:
-    """What `render` makes of a state: text, or the address of a picture that holds its SVG.
-
-    A picture runs no scripts and loads nothing, whatever the SVG says.
-    """
-    try:
-        found = render(state)
-    except Exception as error:
-        error.add_note(f"raised by render= for state {state!r}")
-        raise
-    if not isinstance(found, str):
-        raise TypeError(f"render must return text or SVG, as a string; got {found!r} for {state!r}")
-    svg = found.strip()
-    if svg[:5].lower() not in ("<svg ", "<svg>", "<?xml"):
-        return found
-    if "xmlns=" not in svg.partition(">")[0] and svg[:2] != "<?":
-        svg = f'<svg xmlns="http://www.w3.org/2000/svg"{svg[4:]}'  # Without it, it is no picture.
-    return f"data:image/svg+xml;base64,{b64encode(svg.encode()).decode()}"

@@ -6,7 +6,6 @@ The templates in `assets` escape what users have named.
 import math
 import os
 import re
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -68,17 +67,9 @@ def check_page(path: str | os.PathLike[str]) -> Path:
     return target
 
 
-def write_page(
-    plan: "Plan",
-    path: str | os.PathLike[str],
-    *,
-    render: Callable[[Any], str] | None = None,
-    command: str | None = None,
-) -> Path:
+def write_page(plan: "Plan", path: str | os.PathLike[str], command: str | None = None) -> Path:
     """Write the page of a plan; `Plan.to_html` has the arguments."""
     target = check_page(path)
-    if render is not None and not callable(render):
-        raise TypeError(f"render must be a function from a state to text or SVG, got {render!r}")
     missing = closing = ""
     try:
         closing = convergence_picture(plan)
@@ -101,7 +92,7 @@ def write_page(
         against=against,
         parts=parts,
         chart=None if plan.policy is None else chart(plan.policy),
-        tree=None if plan.policy is not None else explorer(plan, render),
+        tree=None if plan.tree is None or plan.policy is not None else explorer(plan.tree, known),
         script=_asset("explorer.js"),
         planner=re.split(r"\W", plan.planner, maxsplit=1)[0],
     )

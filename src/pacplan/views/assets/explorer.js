@@ -62,15 +62,6 @@
     return picture;
   }
 
-  function drawing(name) {
-    const found = tree.drawings[name];
-    if (found === undefined) return null;
-    const picture = found.startsWith("data:image/svg+xml;base64,")
-      ? element("img", { src: found, alt: `state ${tree.names[name]}` })
-      : element("pre", {}, found);
-    return element("figure", { class: "drawing" }, picture);
-  }
-
   // Only the root's actions are taken, or challenge the one that is.
   function roleOf(number) {
     return number === tree.taken ? "taken" : number === tree.challenger ? "challenger" : "other";
@@ -216,8 +207,6 @@
     facts.push(`${count(place.offered, "action")} offered`);
     const about = element("div", {}, heading, element("p", {}, facts.join(", ")));
     const here = element("div", { class: "here" }, about);
-    const picture = place.name === null ? null : drawing(place.name);
-    if (picture) here.append(picture);
     const visits = (number) => actionOf(number).visits;
     const actions = [...place.actions].sort((a, b) => visits(b) - visits(a));
     const at = scaleOf(actions.map(actionOf));
