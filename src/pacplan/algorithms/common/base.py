@@ -4,11 +4,11 @@ import copy
 import math
 import time
 from collections.abc import Callable, Iterable
-from contextlib import closing, nullcontext
+from contextlib import nullcontext
 from dataclasses import replace
 from inspect import Parameter, signature
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self, cast
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -21,10 +21,9 @@ from pacplan.engine.checkpoint import Checkpoint, check_place
 from pacplan.engine.driver import Callback, Limits, Snapshot, drive
 from pacplan.engine.query import Query, seed_sequence
 from pacplan.models.protocol import Model, check_model
-from pacplan.models.simulator import Simulator
 from pacplan.origin import origin_of
 from pacplan.parallel.pools import Workers
-from pacplan.parallel.search import SpeculativeSearch, parallel_session
+from pacplan.parallel.search import SpeculativeSearch
 from pacplan.result import Plan
 from pacplan.views.progress import live_display
 
@@ -240,10 +239,7 @@ class Planner:
         self._check_kind(model)
         query = task.query()
         self.check_query(query, limits)
-        opened: Any = closing(model.open(task.seed))
-        if task.crew is not None:
-            opened = parallel_session(cast(Simulator, model), task.seed, task.crew)
-        with opened as session:
+        with task.session() as session:
             search = self.start(query, session)
             session.agree(query.state, query.actions)
             display = live_display(search.target, limits.budget) if task.progress else nullcontext()

@@ -91,23 +91,27 @@ def estimates_plan(
         planner,
         query,
         search,
-        action=query.actions[best],
+        search.standing(best, seconds),
         values=values,
         value=float(values[best]) if value is None else value,
         stopped_by=stopped_by,
         guarantee=f"Action {query.actions[best]!r} is the best guess. {guarantee}",
-        samples=int(search.report["calls"]),
-        episodes=int(search.report["episodes"]),
-        seconds=seconds,
         sequence=sequence,
     )
 
 
-def _plan(planner: "Planner", query: Query, search: Any, **fields: Any) -> Plan:
+def _plan(planner: "Planner", query: Query, search: Any, found: Snapshot, **fields: Any) -> Plan:
     """A plan with what every search has."""
     search.close_tree()
     return Plan(
         actions=query.actions,
+        action=found.action,
+        lower=found.lower,
+        upper=found.upper,
+        gap=found.gap,
+        samples=found.samples,
+        episodes=found.episodes,
+        seconds=found.seconds,
         calls=search.calls.copy(),
         horizon=search.horizon,
         planner=repr(planner),
@@ -178,19 +182,13 @@ def bounded_plan(
         planner,
         query,
         search,
-        action=snapshot.action,
-        lower=snapshot.lower,
-        upper=snapshot.upper,
+        snapshot,
         values=values,
-        gap=snapshot.gap,
         value=value,
         certified=stopped_by == "certified",
         stopped_by=stopped_by,
         guarantee=guarantee,
         assumptions=assumptions,
-        samples=snapshot.samples,
-        episodes=snapshot.episodes,
-        seconds=snapshot.seconds,
         diagnosis=diagnosis,
         curve=_curve(search, snapshot),
         gaps=gaps if proven else None,

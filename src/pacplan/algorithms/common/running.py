@@ -1,8 +1,9 @@
 """What a plan was asked: the arguments of `Planner.plan`, checked."""
 
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -13,7 +14,9 @@ from pacplan.engine.driver import Limits
 from pacplan.engine.query import Query
 from pacplan.engine.search_tree import SearchTree
 from pacplan.models.protocol import Model
+from pacplan.models.simulator import Simulator
 from pacplan.parallel.pools import Workers
+from pacplan.parallel.search import parallel_session
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +47,12 @@ class Task:
         return Query(
             self.model, self.state, actions, limits.budget, rng, ties, self.tree, limits.memory_limit
         )
+
+    def session(self) -> AbstractContextManager[Any]:
+        """The model, ready for calls; made in parallel, if there is a crew."""
+        if self.crew is None:
+            return closing(self.model.open(self.seed))
+        return parallel_session(cast(Simulator, self.model), self.seed, self.crew)
 
     def checkpoints(self, planner: Any) -> CheckpointKeeper | None:
         """What writes the checkpoints; raises ValueError if the saved one is of another plan."""
