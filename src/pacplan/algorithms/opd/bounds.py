@@ -40,7 +40,6 @@ def bound_pair(search: Any, link: int) -> None:
     if after != NONE:
         pair.upper += gamma * nodes[after].upper
         pair.lower += gamma * nodes[after].lower
-    pair.lower = max(pair.lower, search.floor)
     if pair.at == 0:
         search.upper[pair.action] = min(search.upper[pair.action], pair.upper)
         search.lower[pair.action] = max(search.lower[pair.action], pair.lower)

@@ -54,9 +54,6 @@ PAIR = np.dtype(
     align=True,
 )
 
-# What a search counts. One record.
-COUNTS = np.dtype([("deepest", np.int64), ("checks", np.int64)])
-
 # Of the outcomes that are remembered, so many are asked for again, as a part of all calls, to see
 # whether the model keeps its promise.
 _CHECKED = 0.1
@@ -77,13 +74,12 @@ class Search:
     epsilon: float  # negative: there is none
     tie: float  # values that differ by no more are equal but for rounding
     slack: float  # by how much bounds may contradict each other, for rounding
-    floor: float  # the least that is earned from any state on, whatever is done
     last: int  # steps after which nothing counts; 0: no end
     value_goal: bool
     merges: bool  # whether equal states at equal depths are one node
     remembers: bool  # whether what is known of a state serves at all depths
     per_step: bool  # whether what follows a state depends on its depth
-    counts: Any  # one record of COUNTS
+    checks: NDArray[np.int64]  # calls for outcomes that were remembered; one number
     lower: NDArray[np.float64]  # of the root's actions
     upper: NDArray[np.float64]
 
@@ -219,8 +215,8 @@ def _most_promising(search: Any, other: int) -> int:
 
 
 @inlined
-def _leaf(search: Any) -> int:
-    """The node to expand: the root, or the end of a sequence.
+def _leaf(search: Any) -> tuple[int, int]:
+    """The node to expand, and the root's action that leads there: the root, or a sequence's end.
 
     It is the most promising sequence. Given an accuracy, every other expansion prolongs the one that is
     surely worth most instead: a few steps can prove much from below, where from above all others have
@@ -228,21 +224,21 @@ def _leaf(search: Any) -> int:
     """
     nodes = search.tree.nodes
     if not whole(nodes[0]):
-        return 0
+        return 0, NONE
     if search.epsilon > 0.0 and search.report[0].episodes % 2 == 0:
-        surest = _surest_leaf(search)
-        if surest != NONE:
-            return surest
-    at = 0
-    link = pair_of(nodes[0], _action_to_learn_of(search))
+        at, action = _surest_leaf(search)
+        if at != NONE:
+            return at, action
+    at, action = 0, _action_to_learn_of(search)
+    link = pair_of(nodes[0], action)
     while link != NONE and search.tree.pairs[link].child != NONE:
         at = next_node(search, link)
         link = nodes[at].favourite if whole(nodes[at]) else NONE
-    return int(at)
+    return int(at), action
 
 
 @inlined
-def _surest_leaf(search: Any) -> int:
+def _surest_leaf(search: Any) -> tuple[int, int]:
     """The end of the sequence that is surely worth most; NONE if it is known well enough."""
     nodes, pairs = search.tree.nodes, search.tree.pairs
     weight = search.problem[0].gamma
@@ -252,27 +248,15 @@ def _surest_leaf(search: Any) -> int:
         at = next_node(search, link)
         node = nodes[at]
         if weight * (node.upper - node.lower) <= _NARROW * search.epsilon:
-            return NONE
+            break
         if not whole(node):
-            return int(at)
+            return int(at), int(surest)
         link = pair_of(node, 0)
         for other in range(link + 1, pair_of(node, node.actions)):
             if pairs[other].lower > pairs[link].lower:
                 link = other
         weight *= search.problem[0].gamma
-    return NONE
-
-
-@inlined
-def _first_action(search: Any, at: int) -> int:
-    """The root's action that a node was first found below; NONE for the root."""
-    tree = search.tree
-    action = NONE
-    while at != 0:
-        pair = tree.pairs[tree.nodes[at].way]
-        action = pair.action
-        at = pair.at
-    return int(action)
+    return NONE, NONE
 
 
 @steps.call.register(Search)
@@ -281,11 +265,11 @@ def _call(search: Any, model: Any, most: int, rng: Any) -> int:
 
     If more has become known of its state meanwhile, that may do instead; unless a check is due.
     """
-    tree, counts = search.tree, search.counts[0]
-    at = _leaf(search)
+    tree = search.tree
+    at, first = _leaf(search)
     node = tree.nodes[at]
     depth = node.depth
-    checked = counts.checks >= _CHECKED * search.report[0].calls
+    checked = search.checks[0] >= _CHECKED * search.report[0].calls
     if node.tried == 0 and checked and _recall_bounds(search, at):
         return int(renew_bounds(search, at))
     left = node.actions - node.tried
@@ -297,7 +281,6 @@ def _call(search: Any, model: Any, most: int, rng: Any) -> int:
     if full or (search.merges and not has_room(search.merged, left)):
         return NO_ROOM
     before = merge(search.known, node.state, depth if search.per_step else 0, at)
-    first = _first_action(search, at)
     begun = search.report[0].calls
     while not whole(node):
         if search.report[0].calls - begun == most:
@@ -305,7 +288,6 @@ def _call(search: Any, model: Any, most: int, rng: Any) -> int:
         status = _try_next(search, model, at, before, first, rng)
         if status != CHUNK_DONE:
             return status
-    counts.deepest = max(counts.deepest, depth + 1)
     return int(renew_bounds(search, at))
 
 
@@ -315,14 +297,14 @@ def _try_next(search: Any, model: Any, at: int, before: int, first: int, rng: An
 
     The node's state was expanded at node `before`; `first` is the root's action that led there.
     """
-    tree, counts = search.tree, search.counts[0]
-    node, problem = tree.nodes[at], search.problem[0]
+    tree, problem = search.tree, search.problem[0]
+    node = tree.nodes[at]
     action, h = node.tried, node.depth
     earlier = NONE
     if before != at and action < tree.nodes[before].tried:
         earlier = pair_of(tree.nodes[before], action)
     remembered = earlier != NONE and search.remembers
-    if remembered and counts.checks >= _CHECKED * search.report[0].calls:
+    if remembered and search.checks[0] >= _CHECKED * search.report[0].calls:
         successor, ended = tree.pairs[earlier].successor, tree.pairs[earlier].ended
         reward = tree.pairs[earlier].reward
     else:
@@ -331,7 +313,7 @@ def _try_next(search: Any, model: Any, at: int, before: int, first: int, rng: An
         if status != CHUNK_DONE:
             return status
         reward = problem.lowest + problem.width * x
-        counts.checks += remembered
+        search.checks[0] += remembered
         if earlier != NONE:
             status = _compare(search, earlier, successor, ended, reward, h)
             if status != CHUNK_DONE:

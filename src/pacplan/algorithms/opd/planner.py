@@ -51,13 +51,10 @@ class OPD(CertainPlanner):
     begin with a, L(a) the largest that one of them is surely worth.
 
     With an accuracy epsilon it stops when max_{a != b} U(a) - L(b) <= epsilon for some b, which it
-    returns: the action is epsilon-optimal for certain, in the problem of H steps if there is a horizon,
-    else in the infinite-horizon discounted problem. Without one it recommends the first action of the
-    sequence that is surely worth most, and stops by itself only when all values are known.
-
-    The accuracy also changes what is extended, since bounds are needed only where they decide: of b
-    and its strongest rival the action with the larger U - L, by its most promising sequence; and every
-    other time the sequence of b that is surely worth most.
+    returns, and extends what decides that: of b and its strongest rival the action with the larger
+    U - L, by its most promising sequence; and every other time the sequence of b that is surely worth
+    most. Without one it recommends the first action of the sequence that is surely worth most, and
+    stops by itself only when all values are known.
 
     That nothing is random is what a `TabularMDP` shows by itself. Of any other model you declare it: of
     transitions by successors=1 of the model or by `transitions`, of rewards by `rewards`. It is
@@ -72,8 +69,7 @@ class OPD(CertainPlanner):
             wide, so that its middle, `plan.value`, is within epsilon.
         merge: "tree": a node for every sequence; "depth": one for all sequences that lead to the same
             state after as many steps; "stationary": the same, and what is known of a state is known at
-            all depths, so the model is not called for it again (but for one call in ten, to see whether
-            it keeps its promise).
+            all depths, so the model is not called for it again (but for one call in ten, as a check).
         rewards: "deterministic" declares that a state and action always pay the same.
         transitions: "deterministic" declares that a state and action always lead to the same state, or
             always to an end.
@@ -159,13 +155,12 @@ class SequenceSearch(EstimateSearch):
             "epsilon": -1.0 if planner.epsilon is None else planner.epsilon,
             "tie": float(_ROUNDING * largest),
             "slack": float(_SLACK * largest),
-            "floor": float(known[0]),
             "last": planner.horizon or 0,
             "value_goal": planner.goal == "value",
             "merges": planner.merge != "tree",
             "remembers": planner.merge == "stationary",
             "per_step": not model.stationary,
-            "counts": np.zeros(1, expansion.COUNTS),
+            "checks": np.zeros(1, np.int64),
             "lower": np.full(len(query.actions), start["lower"]),
             "upper": np.full(len(query.actions), start["upper"]),
         }
@@ -200,7 +195,7 @@ class SequenceSearch(EstimateSearch):
 
     def deepest(self) -> int:
         """Length of the longest sequence played."""
-        return int(self.arrays["counts"][0]["deepest"])
+        return int(self.tree.nodes["depth"].max(initial=0))
 
     def recommended(self) -> int:
         """Index of the action that is surely worth most; given an accuracy, of the least gap."""
@@ -216,9 +211,8 @@ class SequenceSearch(EstimateSearch):
 
     def snapshot(self, seconds: float) -> Snapshot:
         """How the search stands."""
-        return self.standing(
-            self.recommended(), seconds, self.arrays["lower"].copy(), self.arrays["upper"].copy()
-        )
+        bounds = self.arrays["lower"].copy(), self.arrays["upper"].copy()
+        return self.standing(self.recommended(), seconds, *bounds)
 
     def acting_nodes(self) -> NDArray[np.int32]:
         """By node, the one that holds its state's actions."""
