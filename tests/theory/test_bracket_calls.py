@@ -131,7 +131,8 @@ def as_on_the_page(model, *, gamma, horizon, epsilon, delta):
 
     Shares of delta are those of the planner.
     """
-    setup = calls._setup(model, gamma, horizon, epsilon, delta)
+    planner = pacplan.Bracket(epsilon=epsilon, delta=delta, gamma=gamma, horizon=horizon)
+    setup = calls.setup_for(planner, model)
     settings, levels = setup.arrays["settings"][0], setup.arrays["levels"]
     d, actions, many = delta / 4, len(model.actions(0)), model.successors
     eps, depths = epsilon / setup.scale.width, range(horizon)

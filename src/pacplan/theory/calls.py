@@ -73,17 +73,16 @@ def bracket_calls(
         TypeError: an argument of the wrong type, or a model without tables.
     """
     exact.check_tables(model)
-    discount = checks.within_one("gamma", gamma)
-    steps = checks.integer("horizon", horizon, least=1) if discount > 0.0 else 1
-    accuracy = checks.positive("epsilon", epsilon)
-    chance = checks.probability("delta", delta)
+    planner = Bracket(
+        epsilon=checks.positive("epsilon", epsilon), delta=delta, gamma=gamma, horizon=horizon
+    )
+    discount, steps = planner.gamma, planner.horizon_for(model)
     root = model.initial_state() if state is None else state
     actions = len(model.actions(root))
-    setup = _setup(model, discount, steps, accuracy, chance)
-    theorem = _Theorem(setup, discount, actions, chance / 4.0)
+    theorem = _Theorem(setup_for(planner, model), discount, actions, planner.delta / 4.0)
     if actions == 1 or theorem.epsilon >= theorem.sigma[0]:
         return BracketCalls(0.0, 0.0, 0.0, 0.0, 0.0)
-    gaps = exact.gaps(model, gamma=discount, horizon=steps) / setup.scale.width
+    gaps = exact.gaps(model, gamma=discount, horizon=steps) / theorem.width
     tree, _ = theorem.tree_episodes(_path_gaps(model, root, gaps, discount, theorem.epsilon))
     account = theorem.account_episodes() * actions / SPARED
     settling = theorem.settling() * actions / (SPARED * theorem.room * theorem.epsilon)
@@ -91,11 +90,10 @@ def bracket_calls(
     return BracketCalls(constants.FORCED_EVERY * steps * forced, forced, tree, account, settling)
 
 
-def _setup(model: Table, gamma: float, horizon: int, epsilon: float, delta: float) -> Setup:
+def setup_for(planner: Bracket, model: Table) -> Setup:
     """Bracket's own setup: shares of delta, stakes, cash, grids."""
     assert model.max_actions is not None
-    planner = Bracket(epsilon=epsilon, delta=delta, gamma=gamma, horizon=horizon)
-    return setup_of(planner, model, horizon, model.max_actions)
+    return setup_of(planner, model, planner.horizon_for(model), model.max_actions)
 
 
 def _path_gaps(
@@ -135,7 +133,7 @@ class _Theorem:
         levels, settings = arrays["levels"][:-1], arrays["settings"][0]
         depths = np.arange(len(levels))
         discount = np.power(gamma, depths)
-        self.epsilon = float(settings["resolution"])
+        self.epsilon, self.width = float(settings["resolution"]), setup.scale.width
         self.chance, self.actions = chance, actions  # nu, and K of the root
         self.sigma = setup.scale.sigma[:0:-1]  # sigma_(H-h)
         self.excess = np.append(levels["excess"][1:] * discount[1:], 0.0)  # C_(h+1)
@@ -194,12 +192,10 @@ class _Theorem:
             root = np.sqrt(sums * (self.constant + self.slope * calls))
             omega = root / root.sum()
             constant, slope = self.right_side(paths, omega)
-            forced = constant
-            for _ in range(200):
+            before, forced = 0.0, constant
+            while forced > before * (1.0 + 1e-12):
                 before = forced
                 forced = constant + slope * math.log1p(constants.FORCED_EVERY * before)
-                if forced <= before * (1.0 + 1e-12):
-                    break
         return forced, omega
 
     def right_side(self, paths: list[tuple[Floats, Floats]], omega: Floats) -> tuple[float, float]:
