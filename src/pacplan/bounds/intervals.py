@@ -41,25 +41,21 @@ def expectation_interval(
         radius: threshold / n, at least 0.
         unseen: lowest and highest value of an unseen outcome; None if all were seen.
     """
-    p = np.array(probabilities, np.float64)
-    f = np.array(values, np.float64)
-    if p.ndim != 1 or p.shape != f.shape or p.size == 0:
+    p, f = np.array(probabilities, np.float64), np.array(values, np.float64)
+    sums = p.ndim == 1 and p.size > 0 and (p >= 0.0).all() and abs(p.sum() - 1.0) <= 1e-9
+    if not sums or p.shape != f.shape or not np.isfinite(f).all():
         raise ValueError(
-            f"probabilities and values must be lists of equal length, got shapes {p.shape}, {f.shape}"
+            "probabilities must be a list of numbers that are at least 0 and sum to 1, and values as "
+            f"many finite numbers; got shapes {p.shape}, {f.shape}"
         )
-    if not np.isfinite(f).all() or not (p >= 0.0).all() or abs(p.sum() - 1.0) > 1e-9:
-        raise ValueError("probabilities must be at least 0 and sum to 1, and values be finite")
-    seen = p > 0.0
-    hidden = f[~seen].tolist()
-    p, f = p[seen].tolist(), f[seen].tolist()
+    hidden = f[p == 0.0].tolist()
+    f, p = f[p > 0.0].tolist(), p[p > 0.0].tolist()
     if unseen is not None:
         hidden += [checks.real("unseen", value) for value in unseen]
     low, high = min(hidden, default=np.inf), max(hidden, default=-np.inf)
     c = _radius(radius)
-    return (
-        float(ball_min(p, f, len(p), low, c, [0.0] * len(p))),
-        float(ball_max(p, f, len(p), high, c)),
-    )
+    lowest = ball_min(p, f, len(p), low, c, [0.0] * len(p))
+    return float(lowest), float(ball_max(p, f, len(p), high, c))
 
 
 def _radius(radius: float) -> float:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator
 from itertools import repeat
-from typing import Any, Literal, cast
+from typing import Literal, cast
 
 import numpy as np
 
@@ -127,12 +127,8 @@ class _Search(EstimateSearch):
         self._most_calls = 0
         self._work = self._explore()
 
-    def kernel_state(self) -> Any:
-        """There is no kernel."""
-        return None
-
     def prepare(self) -> int:
-        """Nothing is compiled."""
+        """There is no kernel."""
         return CHUNK_DONE
 
     def deepest(self) -> int:
@@ -156,9 +152,8 @@ class _Search(EstimateSearch):
 
     def snapshot(self, seconds: float) -> Snapshot:
         """How the search stands; the action with the smallest bound on its loss is recommended."""
-        if math.isinf(float(self.upper.max())):
-            return self.standing(self.recommended(), seconds)
-        return self.standing(self.recommended(), seconds, self.lower.copy(), self.upper.copy())
+        bounds = () if math.isinf(float(self.upper.max())) else (self.lower.copy(), self.upper.copy())
+        return self.standing(self.recommended(), seconds, *bounds)
 
     @property
     def values(self) -> Values:
