@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator
 from itertools import repeat
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 
