@@ -82,7 +82,7 @@ def bracket_below(nats: float) -> AbstractContextManager[None]:
 
 @contextmanager
 def _lemma(rewards: float, transitions: float) -> Iterator[None]:
-    honest = thresholds.NAMED["lemma"]
+    honest = thresholds._lemma
 
     def cut(setting: Any) -> Any:
         found = honest(setting)
@@ -92,11 +92,7 @@ def _lemma(rewards: float, transitions: float) -> Iterator[None]:
             transition=lambda n: (found.transition(n) - transitions).clip(min=0.0),
         )
 
-    # Tables of thresholds are cached; none of the honest ones may be left, nor afterwards of these.
-    with (
-        mock.patch.dict(thresholds.NAMED, lemma=cut),
-        mock.patch.object(thresholds, "_shared", thresholds._Shared()),
-    ):
+    with mock.patch.object(thresholds, "_lemma", cut):
         yield
 
 

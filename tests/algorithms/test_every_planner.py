@@ -36,7 +36,7 @@ def test_every_planner_is_here():
 
 # What a planner rightly refuses, or has no use for.
 SIMULATED = ("budget", "python model", "jitted model", "ends", "state actions", "deadline", "interrupt")
-SIMULATED += ("model raises", "bad reward")
+SIMULATED += ("model raises",)
 SKIPPED = {
     # They hold few records: of sequences, of steps, of policies.
     "olop": ("state actions", "memory"),

@@ -1,10 +1,7 @@
 """Who computes: processes and clusters, which all find the same."""
 
-import contextlib
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -27,31 +24,6 @@ def test_any_number_of_workers_gives_the_same_rows(tmp_path):
         assert timeless(read(tmp_path / name)) == timeless(alone)
     with ThreadPoolExecutor(2) as threads:
         assert timeless(run(sweep, executor=threads, workers=2)) == timeless(alone)
-
-
-KILLED = """
-import os, signal, time
-import psutil
-from pacplan.experiments import process_pool
-
-with process_pool(2) as pool:
-    pool.submit(os.getpid).result()
-    for _ in range(4):
-        pool.submit(time.sleep, 3600)
-    print(*(child.pid for child in psutil.Process().children()), flush=True)
-    os.kill(os.getpid(), signal.SIGKILL)
-"""
-
-
-@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs signals between processes")
-def test_workers_end_when_their_parent_is_killed():
-    # It ends when the last of them has closed the pipe that it prints to.
-    done = subprocess.run([sys.executable, "-c", KILLED], capture_output=True, text=True, timeout=600)
-    assert done.returncode == -signal.SIGKILL, done.stderr
-    assert len(done.stdout.split()) >= 2
-    for pid in map(int, done.stdout.split()):
-        with contextlib.suppress(psutil.NoSuchProcess):
-            psutil.Process(pid).wait(timeout=300)
 
 
 def test_a_worker_that_dies_is_explained(tmp_path):

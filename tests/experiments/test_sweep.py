@@ -48,7 +48,6 @@ def watched(tmp_path, monkeypatch):
     ("text", "word", "imported"),
     [
         (GOOD + '[[planners]]\nname = "nonsense"', "nonsense", False),
-        (GOOD + '[[planners]]\nname = "brue"\ngamma = 7', "gamma", False),
         ('[[problems]]\nname = "garnet"\ncolour = 1\n' + GOOD, "colour", False),
         ("seeds = 1.5\n" + GOOD, "seeds must be a list, got 1.5", False),
         (GOOD + '[[planners]]\nname = "uct"\ngamma = 0.7', "twice", True),
@@ -80,10 +79,9 @@ def test_what_the_users_code_raises(watched):
 
 def test_functions_of_the_users_as_settings(watched):
     planner = (
-        '[[planners]]\nname = "bracket"\nlabel = "told"\nvalue_bounds = "{m}:bounds"\nepsilon = 0.0'
-        "\ngamma = 0.7"
+        'name = "bracket"\nlabel = "told"\nvalue_bounds = "{m}:bounds"\nepsilon = 0.0\ngamma = 0.7'
     )
-    text = 'budgets = [50]\n[[problems]]\nname = "{m}:make"\n' + planner
+    text = 'budgets = [50]\n[[problems]]\nname = "{m}:make"\n[[planners]]\n' + planner
     Path("my.toml").write_text(text.replace("{m}", watched))
     result = command("sweep", "my.toml", "--workers", 1, "--quiet")
     assert result.code == 0, result.stderr
@@ -135,10 +133,11 @@ def test_wrong_toml(tmp_path, text, word):
     assert not (tmp_path / "my").exists()
 
 
+SHORT = 'budgets = [30]\n[[problems]]\nname = "garnet"\n[[planners]]\nname = "opd"\ngamma = 0.7\n'
+
+
 def test_failed_runs_show_in_the_exit_code_and_progress_on_the_error_stream(tmp_path):
-    (tmp_path / "my.toml").write_text(
-        'budgets = [30]\n[[problems]]\nname = "garnet"\n[[planners]]\nname = "opd"\ngamma = 0.7\n'
-    )
+    (tmp_path / "my.toml").write_text(SHORT)
     result = command("sweep", tmp_path / "my.toml", "--workers", 1)
     assert result.code == 1
     assert "1 of 1 runs failed" in result.stderr and "one successor" in result.stderr
@@ -148,8 +147,6 @@ def test_failed_runs_show_in_the_exit_code_and_progress_on_the_error_stream(tmp_
 
 def test_no_scheduler_at_the_address(tmp_path):
     pytest.importorskip("distributed")
-    (tmp_path / "my.toml").write_text(
-        'budgets = [30]\n[[problems]]\nname = "garnet"\n[[planners]]\nname = "uct"\ngamma = 0.7\n'
-    )
+    (tmp_path / "my.toml").write_text(SHORT)
     result = command("sweep", tmp_path / "my.toml", "--dask", "nonsense://x")
     assert result.code == 2 and "nonsense://x" in result.stderr

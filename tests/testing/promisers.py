@@ -6,43 +6,25 @@ import numpy as np
 
 import pacplan
 
+RESULT = {"samples": 1, "episodes": 1, "seconds": 0.0}
+SILENT = {"lower": None, "upper": None, "gap": None}
+
 
 class Answer:
     """A planner that returns the same plan whatever it is asked, after showing it to the callback."""
 
-    def __init__(self, *, epsilon, delta, gamma, horizon, claim=None, shown=None):
+    def __init__(self, *, epsilon=0, delta=0, gamma=0, horizon=0, claim=None, shown=None):
         self.claim = {"gap": 0.0} if claim is None else claim
         self.shown = shown
 
     def plan(self, model, state, *, seed, budget, callback=None):
         actions = model.actions(state)
-        none = np.full(len(actions), np.nan)
-        plan = pacplan.Plan(
-            **{
-                "action": actions[seed % len(actions)],
-                "actions": actions,
-                "values": none,
-                "calls": np.zeros(len(actions), np.int64),
-                "value": 0.0,
-                "stopped_by": "budget",
-                "guarantee": "",
-                "samples": 1,
-                "episodes": 1,
-                "seconds": 0.0,
-                "horizon": 1,
-                "planner": "",
-            }
-            | self.claim
-        )
+        answer = RESULT | {"action": actions[seed % len(actions)], "actions": actions}
         if callback is not None and self.shown is not None:
-            callback(
-                pacplan.engine.Snapshot(
-                    **{"actions": actions, "lower": None, "upper": None, "action": plan.action}
-                    | {"gap": None, "samples": 1, "episodes": 1, "seconds": 0.0}
-                    | self.shown
-                )
-            )
-        return plan
+            callback(pacplan.engine.Snapshot(**answer | SILENT | self.shown))
+        answer |= {"values": np.full(len(actions), np.nan), "calls": np.zeros(len(actions), np.int64)}
+        answer |= {"value": 0.0, "stopped_by": "budget", "guarantee": "", "horizon": 1, "planner": ""}
+        return pacplan.Plan(**answer | self.claim)
 
 
 class Broken(Answer):

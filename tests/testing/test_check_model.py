@@ -58,8 +58,6 @@ def failing(state, action, rng):
 
 ticks, moods = itertools.count(), itertools.count()
 BROKEN = {
-    "reward": (model(lambda s, a, rng: (s, 2.0, False)), 7, ["state 7", "reward_range"]),
-    "successors": (model(lambda s, a, rng: (rng.integers(9).item(), 0.0, False)), 0, ["successors="]),
     "ends": (model(walk, may_end=False), 4, ["state 4", "may_end=False"]),
     "seeds": (
         model(lambda s, a, rng: (next(ticks), 0.0, False), successors=None),
@@ -68,7 +66,9 @@ BROKEN = {
     ),
     "identity": (model(lambda s, a, rng: (Place(0), 0.0, False)), Place(0), ["__eq__ and __hash__"]),
     "changed": (model(moved), Place(0), ["must not change states"]),
-    "unhashable": (model(lambda s, a, rng: ([s], 0.0, False)), 0, ["step(0, ", "not hashable"]),
+    "reward": (model(lambda s, a, rng: (s, 2.0, False)), 7, ["state 7", "reward_range"]),
+    "successors": (model(lambda s, a, rng: (rng.integers(9).item(), 0.0, False)), 0, ["successors="]),
+    "unhashable": (model(lambda s, a, rng: ([s], 0.0, False)), 0, ["step(0, ", "hashable"]),
     "actions": (
         model(lambda s, a, rng: (s, 0.0, False), actions=lambda s: 1 + next(moods) % 3),
         0,
@@ -87,14 +87,6 @@ def test_models_that_break_a_promise(name):
         check_model(broken, state)
     for word in words:
         assert word in str(caught.value)
-
-
-def test_several_broken_promises_are_all_named():
-    broken = model(lambda s, a, rng: (rng.integers(9).item(), 2.0 * (s > 5), False))
-    with pytest.raises(
-        ConformanceError, match=r"(?s)reward_range.*successors=|successors=.*reward_range"
-    ):
-        check_model(broken, 0)
 
 
 def test_wrong_arguments():

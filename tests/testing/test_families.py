@@ -86,7 +86,7 @@ def by_iteration(table, gamma):
     """Values of the actions of state 0 over an infinite horizon."""
     values = np.zeros(table.states)
     for _ in range(3 + int(np.log(1e-8) / np.log(gamma))):
-        worth = [
+        rows = [
             [
                 sum(
                     p * (r + gamma * (0.0 if after is None else values[after]))
@@ -94,11 +94,10 @@ def by_iteration(table, gamma):
                 )
                 for action in table.actions(state)
             ]
-            for state in range(table.states)
-            if not table._terminal[state]
+            for state in np.flatnonzero(~table._terminal)
         ]
-        values[~table._terminal] = [max(row) for row in worth]
-    return worth[0]
+        values[~table._terminal] = [max(row) for row in rows]
+    return rows[0]
 
 
 @pytest.mark.parametrize("name", ["endless", *ENDLESS])
@@ -111,16 +110,15 @@ def test_answers_for_an_infinite_horizon(name):
 
 
 def test_cases_come_in_every_kind():
-    drawn = {name: [family.case(seed) for seed in range(60)] for name, family in FAMILIES.items()}
+    drawn = {
+        name: [FAMILIES[name].case(seed) for seed in range(60)] for name in ("mixed", "ends", "ties")
+    }
     mixed = drawn["mixed"]
     assert {case.horizon for case in mixed} == {1, 2, 3, 4}
     assert {1, 2, 3, 8} <= {case.model.successors for case in mixed}
-    assert 1.0 in {case.gamma for case in mixed} and len({case.gamma for case in mixed}) > 1
+    assert {case.gamma for case in mixed} == {1.0, 0.9, 0.5}
     assert {case.model.noise for case in mixed} == {"none", "bernoulli"}
     assert any(case.model.reward_range[1] < 0.0 for case in drawn["ends"])
-    assert all(case.watched for case in drawn["stopped"])
-    said = {tuple(case.settings.values()) for name in ("declared", "told") for case in drawn[name]}
-    assert len(said) == 3  # Of rewards, of transitions, and of both.
     ties = [np.sort(case.values)[::-1] for case in drawn["ties"]]
     loss = [(q[0] - q[1]) / case.epsilon for q, case in zip(ties, drawn["ties"], strict=True)]
     assert min(loss) == pytest.approx(1.0, abs=1e-9) and max(loss) > 1.0 + 1e-9

@@ -43,9 +43,9 @@ def test_a_claim_is_held_against_the_truth():
     loss = float(case.values[best] - case.values[worst])
     promise = Promise(below=1.0, above=1.0, value=1.0)
 
-    def found(promise=promise, case=case, **claim):
+    def found(promise=promise, **claim):
         make = modest({"action": case.model.actions(0)[worst]} | claim)
-        return attempt(promise, case, lambda one: make(epsilon=0, delta=0, gamma=0, horizon=0), 0)[1]
+        return attempt(promise, case, lambda one: make(), 0)[1]
 
     assert found() == {}  # Nothing is claimed.
     assert found(gap=loss) == {"wrong": False}
@@ -85,24 +85,14 @@ def test_the_infinite_horizon_is_claimed_too():
 
 
 def plan_of(case, claim):
-    maker = Answer(epsilon=0, delta=0, gamma=0, horizon=0, claim=claim)
-    return maker.plan(case.model, case.state, seed=0, budget=None)
+    return Answer(claim=claim).plan(case.model, case.state, seed=0, budget=None)
 
 
 def test_what_fails_while_it_is_watched_counts():
-    family = FAMILIES["lucky"]
     shown = {"lower": np.array([0.9]), "upper": np.array([1.0])}
-    promise = Promise(below=1.0, above=1.0)
     make = partial(Answer, claim={"gap": 0.0}, shown=shown)
-
-    def build(case):
-        return make(epsilon=0, delta=0, gamma=0, horizon=0)
-
-    assert attempt(promise, family.case(0), build, 0)[1] == {
-        "wrong": False,
-        "below": True,
-        "above": False,
-    }
+    _, found = attempt(Promise(below=1.0, above=1.0), FAMILIES["lucky"].case(0), lambda case: make(), 0)
+    assert found == {"wrong": False, "below": True, "above": False}
 
 
 def test_a_planner_that_lies_is_caught():
@@ -116,10 +106,14 @@ def test_a_planner_that_lies_is_caught():
     assert found["wrong"] and np.ptp(case.values) > 0.0 and plan.gap == 0.0
 
 
-def test_a_planner_that_claims_nothing_is_not():
+def test_a_planner_that_claims_little_is_not():
     report = verify(modest({}), families=["ties"], plans=50)
     assert report.ok and report.verdicts == ()
     assert verify(modest({"gap": 1.0}), families=["ties"], plans=50).ok
+    # A promise of never is broken by once.
+    never = {"promise": Promise(wrong=0.0), "families": ["ties"], "plans": 25}
+    assert verify(Answer, **never).violations[0].promised == 0.0
+    assert verify(modest({"gap": 1.0}), **never).ok
 
 
 def test_errors_are_told():
@@ -128,13 +122,6 @@ def test_errors_are_told():
     number = report.errors[0][2]
     assert report.errors[0] == ("ties", "Broken", number, "ZeroDivisionError: own words")
     assert f"ERROR: Broken on ties, case {number}: ZeroDivisionError" in str(report)
-
-
-def test_a_promise_of_never_is_broken_by_once():
-    promise = Promise(wrong=0.0)
-    report = verify(Answer, promise=promise, families=["ties"], plans=25)
-    assert report.violations[0].promised == 0.0
-    assert verify(modest({"gap": 1.0}), promise=promise, families=["ties"], plans=25).ok
 
 
 @pytest.mark.parametrize(
@@ -162,12 +149,11 @@ def test_certainty_that_rests_on_a_look_is_caught(monkeypatch):
     assert verify("plan", families=families, plans=300).ok
     chosen = auto.Auto._chosen
 
-    def by_sight(self, task, candidates, interrupt):
-        horizon = candidates[pacplan.Bracket].horizon_for(task.model, task.limits.budget)
-        seen = auto.look(task.model, task.state, horizon, task.seed)
+    def by_sight(self, task, first, candidates):
+        seen = self._look(task, candidates[pacplan.Bracket])
         if seen.again == 0 or seen.varied:
-            candidates = {kind: each for kind, each in candidates.items() if kind is not pacplan.OPD}
-        return chosen(self, task, candidates, interrupt)
+            first = candidates[pacplan.Bracket]
+        return chosen(self, task, first, candidates)
 
     monkeypatch.setattr(auto.Auto, "_chosen", by_sight)
     monkeypatch.setattr(auto, "left_to_chance", lambda model, *declared: model.successors != 1)

@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -40,10 +41,10 @@ def test_a_run_is_resumed_from_its_file(tmp_path):
             verify(**({"planner": Answer} | settings(out) | change))
 
 
-@pytest.mark.parametrize("plans", [500, 3000, 100_000])
+@pytest.mark.parametrize("plans", [500, 100_000])
 def test_about_as_many_plans_are_made_as_were_asked_for(plans):
-    pairs = [(family, one) for family in FAMILIES.values() for one in PLANNERS.values()]
-    attempts = _attempts([(family, one) for family, one in pairs if one.suits(family)], plans, 0)
+    pairs = [pair for pair in product(FAMILIES.values(), PLANNERS.values()) if pair[1].suits(pair[0])]
+    attempts = _attempts(pairs, plans, 0)
     assert 0.9 * plans <= len(attempts) <= 1.1 * plans
     assert len({one.key for one in attempts}) == len(attempts)
 
@@ -111,20 +112,15 @@ def test_exit_codes(command):
     assert len(Path("results.jsonl").read_text().splitlines()) == 101
     caught = command("Answer")
     assert caught.code == 1 and "VIOLATED" in caught.output
+    report = json.loads(command("Answer", "--json").stdout)
+    assert (report["ok"], report["complete"], report["plans"]) == (False, True, 100)
+    (verdict,) = report["verdicts"]
+    assert verdict["violated"] and verdict["failures"] == len(verdict["cases"])
     broken = command("Broken")
     assert broken.code == 1 and "ZeroDivisionError" in broken.output
     assert command("nobody").code == 2
     assert command("Answer", "--out", "results.jsonl").code == 2
     assert "choose another place" in command("Answer", "--out", ".").stderr
-
-
-def test_json(command):
-    printed = command("Answer", "--json")
-    report = json.loads(printed.stdout)
-    assert printed.code == 1
-    assert (report["ok"], report["complete"], report["plans"]) == (False, True, 100)
-    (verdict,) = report["verdicts"]
-    assert verdict["violated"] and verdict["failures"] == len(verdict["cases"])
 
 
 def test_an_interrupted_command_prints_what_it_has(command, monkeypatch):

@@ -73,12 +73,12 @@ class Reproduction:
     @property
     def command(self) -> str:
         """The command that runs it, without the folder."""
-        words = ["pacplan", "reproduce", self.what, f"--mdps {self.mdps}", f"--seed {self.seed}"]
+        words = f"pacplan reproduce {self.what} --mdps {self.mdps} --seed {self.seed}"
         if self.thresholds:
-            words.append(f"--thresholds {','.join(self.thresholds)}")
+            words += f" --thresholds {','.join(self.thresholds)}"
         if self.planners != _PLANNERS:
-            words.append(f"--planners {','.join(self.planners)}")
-        return " ".join([*words, *(["--quick"] if self.quick else [])])
+            words += f" --planners {','.join(self.planners)}"
+        return words + " --quick" * self.quick
 
     @property
     def problem_seeds(self) -> range:
@@ -152,9 +152,8 @@ def _data(name: str) -> list[dict[str, str]]:
 @cache
 def paper_table() -> dict[float, PaperAccuracy]:
     """The paper's Table 4 by epsilon."""
-    names = ("max_regret", "median_n", "max_n", "n_sparse_sampling")
     return {
-        float(row["epsilon"]): PaperAccuracy(int(row["horizon"]), *(float(row[n]) for n in names))
+        float(row.pop("epsilon")): PaperAccuracy(int(row.pop("horizon")), *map(float, row.values()))
         for row in _data("table4.csv")
     }
 

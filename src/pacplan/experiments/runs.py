@@ -58,7 +58,8 @@ def run(
         try:
             problem.build(first)  # What is wrong with it would be wrong with all of its runs.
         except Exception as error:
-            error.add_note(f"raised when the problem {problem.name} was made with seed {first}")
+            if not str(problem.problem).startswith("gym:"):  # It is the user's code.
+                error.add_note(f"raised when the problem {problem.name} was made with seed {first}")
             raise
     path = None if folder is None else Path(folder) / RUNS
     with opened(path, Record, sweep.describe()) as results:

@@ -48,8 +48,9 @@ class PlannerSpec:
         """Its name in tables and pictures."""
         return self.label or (self.planner if isinstance(self.planner, str) else self.planner.name)
 
-    def identity(self) -> dict[str, Any]:
-        """Its name and settings, in types that JSON has: if one is a function, with the label."""
+    @property
+    def key(self) -> str:
+        """What identifies it, as JSON: name, settings and, if one is a function, the label."""
         planner = self.build()
         found = {"planner": planner.name, "settings": _data(planner.settings)}
         try:
@@ -60,12 +61,7 @@ class PlannerSpec:
                     f"{planner!r} cannot be told apart from another like it: give it a label"
                 ) from None
             found["label"] = self.label
-        return found
-
-    @property
-    def key(self) -> str:
-        """Its identity as a line of JSON; equal planners have equal ones."""
-        return json.dumps(self.identity(), sort_keys=True)
+        return json.dumps(found, sort_keys=True)
 
 
 @dataclass(frozen=True)
@@ -172,9 +168,10 @@ class Sweep:
 
         What is wrong raises here. The user's modules are imported, and nothing of them is called.
         """
-        # Seeds are derived from the call in words, so that published results can be repeated.
-        calls = [spec.identity().get("label", repr(spec.build())) for spec in self.planners]
         keys = [spec.key for spec in self.planners]
+        # Seeds are derived from the call in words, so that published results can be repeated.
+        words = [repr(spec.build()) for spec in self.planners]
+        calls = [json.loads(key).get("label", call) for key, call in zip(keys, words, strict=True)]
         for problem, spec in product(self.problems, self.planners):
             problem.maker()
             if isinstance(spec.planner, str) and isinstance(problem.problem, str):
@@ -194,22 +191,13 @@ class Sweep:
 
     def describe(self) -> dict[str, Any]:
         """Everything that the results depend on, in types that JSON has."""
-        return {
-            "seed": self.seed,
-            "problems": [
-                {
-                    "label": spec.name,
-                    "problem": spec.problem if isinstance(spec.problem, str) else spec.name,
-                    "settings": _data(spec.settings),
-                }
-                for spec in self.problems
-            ],
-            "seeds": list(self.problem_seeds),
-            "planners": [
-                spec.identity() | {"label": spec.name, "budgets": list(self._budgets(spec))}
-                for spec in self.planners
-            ],
-        }
+        problems = [
+            (spec.name, isinstance(spec.problem, str) and spec.problem, _data(spec.settings))
+            for spec in self.problems
+        ]
+        planners = [(spec.name, spec.key, list(self._budgets(spec))) for spec in self.planners]
+        seeds = {"seed": self.seed, "seeds": list(self.problem_seeds)}
+        return seeds | {"problems": problems, "planners": planners}
 
 
 def seed_of(*parts: Any) -> int:

@@ -40,122 +40,89 @@ def check_model(
         What was seen, to be printed: draws, largest number of successors, rewards, and notes.
 
     Raises:
-        ConformanceError: names every broken promise, with state, action and what to do.
+        ConformanceError: names the broken promise, with state, action and what to do.
     """
     check_kind(model)
     for name, number, least in (("episodes", episodes, 1), ("steps", steps, 1), ("seed", seed, 0)):
         checks.integer(name, number, least=least)
     start = model.initial_state() if state is None else state
-    first, again = (_Look(model, start, seed, steps) for _ in range(2))
-    first.play(episodes)
-    if not first.problems:
-        again.play(episodes)
-        first.compare(again)
-    problems, notes = list(first.problems.values()), first.notes(episodes)
+    steps = steps if model.steps is None else min(steps, model.steps)
+    broken = f"{model!r} breaks its promises: "
+    try:
+        seen, again = (_Episodes(model, start, seed, steps, episodes) for _ in range(2))
+        seen.compare(again)
+    except Exception as error:
+        kind = "" if isinstance(error, BrokenPromiseError) else f"{type(error).__name__}: "
+        notes = [f" ({note})" for note in getattr(error, "__notes__", ())]
+        raise ConformanceError("".join([broken, kind, str(error), *notes])) from error
+    said = seen.notes()
     if hasattr(model, "check"):
         found: Preflight = model.check(seed=seed)
-        problems += found.problems
-        notes += found.notes
-    if problems:
-        said = f"{model!r} breaks its promises, as {len(first.draws)} draws show"
-        raise ConformanceError("\n- ".join([said, *problems]))
-    rewards = [reward for _, _, reward, _ in first.draws]
-    return Preflight(len(rewards), first.most, (min(rewards), max(rewards)), (), tuple(notes))
+        if found.problems:
+            raise ConformanceError(broken + "\n- ".join(found.problems))
+        said += found.notes
+    rewards = [reward for _, _, reward, _ in seen.draws]
+    return Preflight(len(rewards), seen.most, (min(rewards), max(rewards)), (), tuple(said))
 
 
-class _Look:
+class _Episodes:
     """Random episodes, and what was seen in them: of each call state, action, reward and outcome."""
 
-    def __init__(self, model: Model, start: Any, seed: int, steps: int) -> None:
-        self._model = model
-        self._steps = steps if model.steps is None else min(steps, model.steps)
+    def __init__(self, model: Model, start: Any, seed: int, steps: int, episodes: int) -> None:
+        self._model, self._steps, self._episodes = model, steps, episodes
+        self.draws: list[tuple[int, int, float, Any]] = []
+        self.most, self.ended = 1, 0
         root = np.random.SeedSequence(seed)
         (self._ties,) = streams(root, 1)
-        self._caller = Caller(model, start, root, self._steps)
+        self._caller = Caller(model, start, root, steps)
         self._session = self._caller.session
-        self.draws: list[tuple[int, int, float, Any]] = []
-        self.problems: dict[object, str] = {}
-        self.most, self.ended = 1, 0
-
-    def play(self, episodes: int) -> None:
-        """Play episodes, until the model raises."""
         with self._caller:
-            try:
-                for _ in range(episodes):
-                    self._episode()
-                for key, known in enumerate((self._session.states or [])[:_COPIED]):
-                    self._compare_copy(known)
-                    if key in (self._session.labels or ()):
-                        self._session.agree(known, self._model.actions(known))
-                self._session.verify()
-            except Exception as error:
-                kind = "" if isinstance(error, BrokenPromiseError) else f"{type(error).__name__}: "
-                notes = [f"({note})" for note in getattr(error, "__notes__", ())]
-                self.problems["raised"] = " ".join([f"{kind}{error}", *notes])
+            for _ in range(episodes):
+                self._play()
+            for known in (self._session.states or [])[:_COPIED]:
+                _compare_copy(known)
+            self._session.verify()
 
-    def _episode(self) -> None:
-        at = self._caller.start()
+    def _play(self) -> None:
+        caller, at = self._caller, self._caller.start()
         for h in range(self._steps):
-            try:
-                after = self._step(at, h)
-            except BrokenPromiseError as error:
-                if self._session.error is not None:
-                    raise
-                self.problems.setdefault(int(self._caller.report["promise"]), str(error))
-                return
-            if after is None:
+            action = int(self._ties.random() * caller.actions(at, h))
+            successor, reward = caller.call(at, action, h)
+            outcome = None if successor is None else self._state(successor)
+            self.draws.append((at, action, reward, outcome))
+            self.most = max(self.most, len(caller.after[caller.pair(at, action, h)]))
+            if successor is None:
                 self.ended += 1
                 return
-            at = after
+            at = successor
         if self._model.two_player:
-            self.problems["endless"] = (
-                f"a game was not over after {self._steps} moves; let it "
-                "end by `terminated`, or pass a larger steps="
+            raise BrokenPromiseError(
+                f"a game was not over after {self._steps} moves; let it end by `terminated`, or pass a "
+                "larger steps="
             )
-
-    def _step(self, at: int, h: int) -> int | None:
-        """One call, at random; returns the next state, None after an end."""
-        caller = self._caller
-        action = int(self._ties.random() * caller.actions(at, h))
-        successor, reward = caller.call(at, action, h)
-        self.draws.append((at, action, reward, None if successor is None else self._state(successor)))
-        self.most = max(self.most, len(caller.after[caller.pair(at, action, h)]))
-        return successor
 
     def _state(self, key: int) -> Any:
         """The user's state of a number."""
         return key if self._session.states is None else self._session.states[key]
 
-    def _compare_copy(self, state: Any) -> None:
-        try:
-            twin = copy.deepcopy(state)
-        except Exception:
-            return  # What cannot be copied cannot be compared with its copy.
-        if twin != state or hash(twin) != hash(state):
-            self.problems["copies"] = (
-                f"a copy of state {shown(state)} is not equal to it; {states.advice(state)}"
-            )
-
-    def compare(self, again: "_Look") -> None:
+    def compare(self, again: "_Episodes") -> None:
         """Check that the same seed has led to the same episodes."""
-        for problem in again.problems.values():
-            self.problems.setdefault("seeds", f"the second time only, {problem}")
-        differ = (one for one, two in zip(self.draws, again.draws, strict=False) if one != two)
-        for state, action, _, _ in differ:
-            self.problems["seeds"] = (
-                f"with the same seed, state {shown(self._state(state))}, action "
-                f"{shown(self._session.label(state, action))} had a different outcome the "
-                "second time; draw all randomness from rng, and keep nothing between calls"
-            )
-            return
+        for one, two in zip(self.draws, again.draws, strict=False):
+            if one != two:
+                state, action, _, _ = one
+                raise BrokenPromiseError(
+                    f"with the same seed, state {shown(self._state(state))}, action "
+                    f"{shown(self._session.label(state, action))} had a different outcome the second "
+                    "time; draw all randomness from rng, and keep nothing between calls"
+                )
 
-    def notes(self, episodes: int) -> list[str]:
+    def notes(self) -> list[str]:
         """What is good to know but breaks no promise."""
         notes, known = [], self._model.successors
         if self._model.may_end and not self.ended:
             notes.append(
-                f"none of {episodes} episodes ended within {self._steps} steps; may_end=False, if none "
-                "ever does, makes bounds tighter if reward_range does not contain 0"
+                f"none of {self._episodes} episodes ended within {self._steps} steps; may_end=False, "
+                "if none ever does, makes bounds tighter if reward_range does not contain 0"
             )
         if known is not None and self.most < known:
             notes.append(
@@ -163,3 +130,14 @@ class _Look:
                 "need fewer calls, if it is certain that there are no more"
             )
         return notes
+
+
+def _compare_copy(state: Any) -> None:
+    try:
+        twin = copy.deepcopy(state)
+    except Exception:
+        return  # What cannot be copied cannot be compared with its copy.
+    if twin != state or hash(twin) != hash(state):
+        raise BrokenPromiseError(
+            f"a copy of state {shown(state)} is not equal to it; {states.advice(state)}"
+        )

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -110,7 +111,6 @@ class Family:
         about: what is hard about it, in a few words.
         delta: the same for all its cases, so that failures can be counted together.
         draw: makes a case.
-        settings: names of what `Case.settings` tells the planner.
         traits: words for what some planners cannot do: "one step"; "changing", if the law of a state
             and action depends on the step; "told", if all rewards and transitions are told to the
             planner; "untold", if nobody says how many successors there are; "endless", if the horizon
@@ -122,10 +122,14 @@ class Family:
     about: str
     delta: float
     draw: Callable[[np.random.Generator, float], Case]
-    settings: Set[str] = frozenset()
     traits: Set[str] = frozenset()
     weight: float = 1.0
 
     def case(self, seed: int) -> Case:
         """The case of a seed."""
         return self.draw(np.random.default_rng(seed), self.delta)
+
+    @cached_property
+    def settings(self) -> frozenset[str]:
+        """Names of what all its cases tell the planner."""
+        return frozenset(self.case(0).settings)

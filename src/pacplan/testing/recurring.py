@@ -9,16 +9,13 @@ from pacplan import exact
 from pacplan.models.tabular import TabularMDP
 from pacplan.testing.problems import Case, Family, Hidden, choose, tabular_case
 
-# Calls after which a plan is stopped, whatever it has proven.
-_BUDGET = 3000
-
 
 def _case(
     table: TabularMDP, model: Any, epsilon: float, delta: float, gamma: float, **others: Any
 ) -> Case:
-    """A case in state 0 of a table, over an infinite horizon."""
-    settings: dict[str, Any] = {"budget": _BUDGET, "horizon": None} | others
-    return tabular_case(table, model=model, epsilon=epsilon, delta=delta, gamma=gamma, **settings)
+    """A case in state 0 of a table; over an infinite horizon, if nothing else is said."""
+    others = {"budget": 3000, "horizon": None} | others
+    return tabular_case(table, model=model, epsilon=epsilon, delta=delta, gamma=gamma, **others)
 
 
 def _seen(rng: Generator, table: TabularMDP) -> Any:
@@ -121,13 +118,11 @@ def _late_steps(rng: Generator, delta: float) -> Case:
     return _case(table, Hidden(table), epsilon, delta, 1.0, horizon=horizon, budget=1500)
 
 
-_ENDLESS = frozenset({"endless"})
-_GOAL, _BOUNDS = frozenset({"goal"}), frozenset({"value_bounds"})
 RECURRING = (
-    Family("recurring", "few states, for ever", 0.3, _recurring, traits=_ENDLESS),
-    Family("recurring-value", "the goal is the value", 0.3, _valued, _GOAL, traits=_ENDLESS),
-    Family("late", "a state that is seen late decides", 0.1, _late, traits=_ENDLESS),
-    Family("late-bounded", "the same, with value bounds", 0.1, _late_bounded, _BOUNDS, traits=_ENDLESS),
-    Family("late-steps", "the same, with few steps", 0.1, _late_steps, traits=frozenset({"untold"})),
+    Family("recurring", "few states, for ever", 0.3, _recurring, {"endless"}),
+    Family("recurring-value", "the goal is the value", 0.3, _valued, {"endless"}),
+    Family("late", "a state that is seen late decides", 0.1, _late, {"endless"}),
+    Family("late-bounded", "the same, with value bounds", 0.1, _late_bounded, {"endless"}),
+    Family("late-steps", "the same, with few steps", 0.1, _late_steps, {"untold"}),
 )
 """All of them."""
