@@ -29,7 +29,7 @@ ROOMS = {
     "cli": 690,
     "compiled": 1340,
     "core": 430,
-    "engine": 2180,
+    "engine": 2170,
     "envs": 530,
     "experiments": 1240,
     "models": 3310,

@@ -111,7 +111,7 @@ def test_a_halted_search_makes_no_further_call_and_its_plan_stands(name):
     planner, query, search = search_of(
         name, **({"width": 6, "horizon": 3} if name in FIXED_COST else {})
     )
-    search.prepare()
+    search.advance(0, 0)
     search.advance(20, 10**6)
     before = search.snapshot(0.0)
     search.halt()

@@ -14,7 +14,7 @@ from pacplan.compiled.jit import inlined
 from pacplan.engine.driver import Limits
 from pacplan.engine.query import Query
 from pacplan.engine.search_tree import Evidence, Reader
-from pacplan.engine.tree import BARE_NODE, LINKS, NONE, TreeArrays
+from pacplan.engine.tree import BARE_NODE, LINKS, MOST_COUNTED, NONE, TreeArrays
 from pacplan.models.protocol import Session
 
 # What the search knows of an action that was tried.
@@ -69,6 +69,7 @@ class MeanSearch(EstimateSearch):
     ) -> None:
         settings: Any = {"kind": kind, "arrays": arrays, "gamma": gamma, "horizon": horizon}
         super().__init__(query, session, PAIR, BARE_NODE, **settings)
+        self.mark = MOST_COUNTED  # Without bounds there is no curve.
 
     @property
     def values(self) -> NDArray[np.float64]:

@@ -111,7 +111,7 @@ def drive(
     raises = limits.on_interrupt == "raise"
     outer = None if raises else ctrl_c.enclosing
     before = time.perf_counter()
-    reason = _reason(search, search.prepare(), raises)
+    reason = _reason(search, search.advance(0, 0), raises)
     start = began + time.perf_counter() - before
     if reason == "interrupt" or (outer is not None and outer.requested):
         # This makes the root, without which there would be no bounds.

@@ -150,12 +150,11 @@ class KernelSearch:
         """Make room for so many rows in one of the planner's own arrays, new ones zero."""
         self.arrays[name] = self.memory.extend(self.arrays[name], rows)
 
-    def prepare(self) -> int:
-        """Load the kernel, or have it compiled, and make the root; returns how that ended."""
-        return self.advance(0, 0)
-
     def advance(self, episodes: int, calls: int) -> int:
-        """Play at most `episodes` more, until `calls` in all; returns how it ended."""
+        """Play at most `episodes` more, until `calls` in all; returns how it ended.
+
+        If there are none to play, it gets the kernel ready and makes the root.
+        """
         last = int(self.report["episodes"]) + episodes
         countable = min(calls, MOST_COUNTED)
         while True:
@@ -251,15 +250,10 @@ class KernelSearch:
         """Reads the tree's pairs when the search is over. It outlives the session."""
         return read_nothing
 
-    def acting_nodes(self) -> NDArray[np.int32] | None:
-        """By node, the one that holds its state's actions, if equal states are merged; else None."""
-        return None
-
     def close_tree(self) -> None:
         """End of the search: give back the room that is not in use, and let the tree be read."""
-        tree, acting = self.tree, self.acting_nodes()
-        tree.read, tree.acting = self.reader(), None if acting is None else acting[: len(tree)].copy()
-        for records, used in zip(tree.arrays[:2], tree.arrays.used.tolist(), strict=True):
+        self.tree.read, arrays = self.reader(), self.tree.arrays
+        for records, used in zip(arrays[:2], arrays.used.tolist(), strict=True):
             records.resize(used, refcheck=False)
 
     # Its arrays between two chunks: saved, restored, and put back.

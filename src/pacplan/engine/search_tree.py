@@ -62,7 +62,6 @@ class SearchTree:
         labels: the user's actions by the number of their state and their own; None likewise.
         open_loop: whether nodes stand for sequences of actions, whatever states they led to.
         read: reads the records of pairs.
-        acting: by node, the one that holds its state's actions, if equal states are merged.
     """
 
     arrays: TreeArrays
@@ -72,7 +71,6 @@ class SearchTree:
     labels: Any
     open_loop: bool = False
     read: Reader = read_nothing
-    acting: NDArray[np.int32] | None = None
 
     def below(self, node: int) -> "SearchTree":
         """A copy of all that lies below a node, counts included, as a tree whose root is that node."""
@@ -148,7 +146,7 @@ class SearchTree:
 
     def acting_node(self, node: int) -> int:
         """The node that holds the actions of a node's state: itself unless equal states are merged."""
-        return node if self.acting is None else int(self.acting[node])
+        return int(self.nodes["same"][node]) if "same" in (self.nodes.dtype.names or ()) else node
 
     def evidence(self, pair: int, path: Sequence[int]) -> Evidence:
         """What the search knows of a pair; `path` are the nodes from the root to the pair's own."""

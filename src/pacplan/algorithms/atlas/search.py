@@ -283,15 +283,12 @@ class AtlasSearch(KernelSearch):
         self.records.reserve(self.memory, int(self.report["action"]))
         return 1
 
-    def prepare(self) -> int:
-        return super().advance(0, 0)
-
     def advance(self, episodes: int, calls: int) -> int:
         """Make calls, and go on with the algorithm where none is left to make."""
         last = int(self.report["episodes"]) + episodes
         while True:
             status = super().advance(last - int(self.report["episodes"]), calls)
-            if status != CHUNK_DONE or not self.records.called:
+            if status != CHUNK_DONE or not self.records.called or calls == 0:
                 return status
             if self.report["halt"]:
                 self.report["refused"] = 1

@@ -123,10 +123,6 @@ class GapSearch(KernelSearch):
             table = grown(graph.table, episodes * self.horizon + 1, self.memory)
             self.arrays["graph"] = graph._replace(table=table)
 
-    def acting_nodes(self) -> NDArray[np.int32] | None:
-        """By node, the one that holds its state's actions, if equal states are merged."""
-        return None if self.arrays["graph"] is None else self.tree.nodes["same"]
-
     @property
     def values(self) -> NDArray[np.float64]:
         """Estimates of the root's Q by dynamic programming on what was seen, inside all bounds.

@@ -214,10 +214,6 @@ class SequenceSearch(EstimateSearch):
         bounds = self.arrays["lower"].copy(), self.arrays["upper"].copy()
         return self.standing(self.recommended(), seconds, *bounds)
 
-    def acting_nodes(self) -> NDArray[np.int32]:
-        """By node, the one that holds its state's actions."""
-        return self.tree.nodes["same"]
-
     def reader(self) -> Reader:
         """Pairs hold their reward, and bounds."""
         return read_certain

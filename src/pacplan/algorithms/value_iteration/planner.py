@@ -127,10 +127,6 @@ class _Search(EstimateSearch):
         self._most_calls = 0
         self._work = self._explore()
 
-    def prepare(self) -> int:
-        """There is no kernel."""
-        return CHUNK_DONE
-
     def deepest(self) -> int:
         """Steps to the farthest state that was found."""
         return self.chart.depth
