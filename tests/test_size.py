@@ -16,15 +16,15 @@ SOURCE, TESTS = Path(pacplan.__file__).parent, Path(__file__).parent
 # Lines of a room: a folder, without the folders in it that are rooms of their own.
 ROOMS = {
     ".": 2030,
-    "algorithms": 2330,
+    "algorithms": 2320,
     "algorithms/atlas": 2020,
     "algorithms/betting": 580,
     "algorithms/bracket": 1690,
     "algorithms/canopy": 1700,
     "algorithms/common": 1720,
     "algorithms/mdp_gape": 850,
-    "algorithms/opd": 740,
-    "algorithms/value_iteration": 550,
+    "algorithms/opd": 710,
+    "algorithms/value_iteration": 540,
     "bounds": 700,
     "cli": 690,
     "compiled": 1340,
@@ -39,7 +39,7 @@ ROOMS = {
     "views": 890,
 }
 TESTS_OF = {
-    ".": 3590,
+    ".": 3520,
     "algorithms": 4860,
     "bounds": 650,
     "compiled": 850,

@@ -6,6 +6,7 @@ from itertools import product
 
 import pytest
 from scipy.optimize import brentq
+from scipy.special import rel_entr
 
 import pacplan
 from bandits import pairs_of_root
@@ -15,17 +16,11 @@ def kl_upper(mean, level):
     """max{ q : kl(mean, q) <= level }, by bisection."""
 
     def excess(q):
-        first = mean * math.log(mean / q) if mean > 0 else 0.0
-        second = (1 - mean) * math.log((1 - mean) / (1 - q)) if mean < 1 else 0.0
-        return first + second - level
+        return rel_entr(mean, q) + rel_entr(1 - mean, 1 - q) - level
 
-    if mean >= 1:
+    if mean >= 1 or excess(1 - 1e-15) <= 0.0:
         return 1.0
-    if level == 0.0:
-        return mean
-    if excess(1 - 1e-15) <= 0.0:
-        return 1.0
-    return brentq(excess, max(mean, 1e-12), 1 - 1e-15, xtol=1e-14)
+    return brentq(excess, max(mean, 1e-12), 1 - 1e-15, xtol=1e-14) if level > 0.0 else mean
 
 
 def olop_upper(episodes):

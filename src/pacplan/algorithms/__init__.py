@@ -20,22 +20,9 @@ from pacplan.algorithms.uct import UCT as UCT
 from pacplan.algorithms.ugape_mcts import UGapEMCTS as UGapEMCTS
 from pacplan.algorithms.value_iteration.planner import ValueIteration as ValueIteration
 
-_CLASSES: tuple[type[Planner], ...] = (
-    Atlas,
-    Bracket,
-    Canopy,
-    MDPGapE,
-    SparseSampling,
-    UCT,
-    BRUE,
-    OLOP,
-    KLOLOP,
-    OPD,
-    OPMDP,
-    StOP,
-)
-_CLASSES += (TrailBlazer, SmoothCruiser, UGapEMCTS, ValueIteration)
-planners: dict[str, type[Planner]] = {cls.name: cls for cls in _CLASSES}
+_FIRST = Atlas, Bracket, Canopy, MDPGapE, SparseSampling, UCT, BRUE, OLOP, KLOLOP, OPD, OPMDP, StOP
+_OTHERS = TrailBlazer, SmoothCruiser, UGapEMCTS, ValueIteration
+planners: dict[str, type[Planner]] = {cls.name: cls for cls in _FIRST + _OTHERS}
 """The planners by their names on the command line."""
 
 P = TypeVar("P", bound=type[Planner])

@@ -44,19 +44,16 @@ def left_to_chance(model: Model, transitions: str, rewards: str) -> list[str]:
     """
     reasons = []
     if transitions != "deterministic" and model.successors != 1:
-        reasons.append(
-            "in this model's table some state and action has more than one successor"
-            if model.known
-            else "you did not declare that a state and action has one successor (if so, pass "
-            'transitions="deterministic")'
+        may = (
+            'a state and action may have several successors (if not, pass transitions="deterministic")'
         )
+        several = "in this model's table some state and action has more than one successor"
+        reasons.append(several if model.known else may)
     if rewards != "deterministic" and model.random_rewards is not False:
-        reasons.append(
-            "this model's rewards are random"
-            if model.random_rewards
-            else "you did not declare that a state and action always pays the same (if so, pass "
-            'rewards="deterministic")'
+        may = (
+            'a state and action may not always pay the same (if it does, pass rewards="deterministic")'
         )
+        reasons.append("this model's rewards are random" if model.random_rewards else may)
     return reasons
 
 
