@@ -31,11 +31,6 @@ class OwnError(Exception):
         self.number = number
 
 
-class NoHash:
-    def __hash__(self):
-        raise RuntimeError("no hash today")
-
-
 # Every other kernel would have to be compiled, so one simulator does all: the first state says what.
 FAITHFUL, TOO_HIGH, NOT_A_NUMBER, THREE_WAYS, STUCK, CROWDED = 0, 1, 2, 3, 4, 5
 RAISES, DIVIDES, NO_LUCK = 8, 10, 11

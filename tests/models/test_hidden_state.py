@@ -66,21 +66,9 @@ class Lottery(Memory):
         return observation, reward, over, cut, info
 
 
-class Idle(Lottery):
-    """Throws a coin that decides nothing, more often if the first action was 1."""
-
-    def step(self, action):
-        self.np_random.random(1 + (self.first or 0))
-        _, _, over, cut, info = Memory.step(self, action)
-        lucky = self.np_random.random() < 0.5
-        return self.step_count, float(lucky and over), over, cut, info
-
-
 def test_different_odds_are_different_futures():
     model = pacplan.from_gymnasium(started(Lottery()), **PROMISES, key="observation", check=False)
     assert any(KEYED in problem for problem in model.check().problems)
-    model = pacplan.from_gymnasium(started(Idle()), **PROMISES, key="observation")
-    assert not model.check(draws=5000).problems
 
 
 class Outside(Memory):
@@ -204,23 +192,3 @@ def test_tables_hide_nothing():
         pacplan.from_gymnasium(env, table=False, **PROMISES),
         pacplan.models.environments.GymnasiumSimulator,
     )
-
-
-def test_checkpoints_of_environments(tmp_path):
-    env = started(gymnasium.make("FrozenLake-v1"))
-    settings = {"table": False, "successors": 3, "reward_range": (0, 1)}
-    model = pacplan.from_gymnasium(env, **settings)
-    planner = pacplan.UCT(gamma=0.9, horizon=5)
-    path = tmp_path / "plan"
-    whole = planner.plan(model, seed=0, budget=600, checkpoint=tmp_path / "whole", every=1e9)
-
-    def press(snapshot):
-        if snapshot.episodes >= 30:
-            raise KeyboardInterrupt
-
-    planner.plan(model, seed=0, budget=600, checkpoint=path, every=1e9, callback=press)
-    again = planner.resume(path, pacplan.from_gymnasium(env, **settings))
-    assert again.values.tolist() == whole.values.tolist() and again.samples == 600
-    env.step(1)
-    with pytest.raises(ValueError, match="in another state"):
-        planner.resume(path, model)

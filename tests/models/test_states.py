@@ -144,22 +144,6 @@ def test_states_changed_in_place_are_found_out(step, state, planner):
         planner.plan(model, copy.deepcopy(state), seed=0, budget=1000)
 
 
-def test_other_ways_to_change_a_state():
-    def moved(state, action, rng):
-        return Valued(state.place + 1), float(action), state.place >= 20
-
-    def bound(state, h):
-        state.place = 7
-        return 0.0
-
-    model = pacplan.Simulator(moved, actions=2, successors=1)
-    bounded = pacplan.Bracket(
-        epsilon=0.3, delta=0.1, gamma=0.9, horizon=3, value_bounds=(bound, lambda state, h: 10.0)
-    )
-    with pytest.raises(BrokenPromiseError, match="a state has changed"):
-        bounded.plan(model, Valued(0), seed=0, budget=1000)
-
-
 def test_a_state_changed_after_its_last_call_is_found_out():
     kept = []
 

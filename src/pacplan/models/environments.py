@@ -11,10 +11,9 @@ from pacplan.models import layers
 from pacplan.models.actions import Actions
 from pacplan.models.consistency import Preflight, examine
 from pacplan.models.copying import EnvCopy
-from pacplan.models.labels import numbered
 from pacplan.models.pickles import content
 from pacplan.models.protocol import BrokenPromiseError
-from pacplan.models.simulator import Simulator
+from pacplan.models.simulator import Simulator, numbered
 from pacplan.models.states import EnvState
 
 # To find out what changes: so many walks, when to look, and after how many seconds to do with two.

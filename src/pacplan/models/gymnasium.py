@@ -10,21 +10,17 @@ from pacplan.models.actions import actions_of
 from pacplan.models.consistency import examine
 from pacplan.models.copying import EnvCopy
 from pacplan.models.environments import GymnasiumSimulator
-from pacplan.models.layers import RECORDER, UncopiedError
+from pacplan.models.layers import RECORDER, TIME_LIMIT, UncopiedError, all_layers
 from pacplan.models.protocol import BrokenPromiseError
-from pacplan.models.published import (
-    ALL_SEEING,
-    GymnasiumTable,
-    check_table,
-    published,
-    table_of,
-    unlimited,
-)
+from pacplan.models.published import GymnasiumTable, check_table, published, table_of
 
 _DRAWS = 200
 # It takes more draws to meet states that are taken for each other.
 _KEYED_DRAWS = 1000
 _SECONDS = 1.0
+_ALL_SEEING = (
+    "it is planned for someone who knows the simulator's whole state, also what observations hide"
+)
 
 
 def from_gymnasium(
@@ -92,7 +88,9 @@ def from_gymnasium(
     if found is not None:
         if check:
             check_table(env, found)
-        return table_of(env, found, promised)
+        exact = table_of(env, found, promised)
+        exact.assumptions = _assumptions(env, exact, key)
+        return exact
     offered, most = actions_of(env, actions)
     kind: Any = EnvCopy
     if type(env).__name__ == RECORDER:
@@ -125,20 +123,30 @@ def from_gymnasium(
     return model
 
 
-def _assumptions(env: Any, made: GymnasiumSimulator, key: Any) -> tuple[str, ...]:
+def _assumptions(env: Any, model: Any, key: Any) -> tuple[str, ...]:
     """What everything said about the model depends on, in words."""
-    stated = ["the saved state of the environment is all that its future depends on"]
-    if made.replayed:
+    hidden: str | None = _ALL_SEEING
+    if isinstance(model, GymnasiumTable):
+        stated = ["the environment behaves as its table says"]
+        space = env.observation_space
+        if type(space).__name__ == "Discrete" and (space.start, space.n) == (0, model.states - 1):
+            hidden = None  # Observations are the states of the table.
+    elif model.replayed:
         stated = [
             "the same seed, actions and random numbers lead the environment to the same state",
             "all that is random in a step comes from the environment's own generators",
         ]
-    if key is None:
-        stated.append(ALL_SEEING)
     else:
+        stated = ["the saved state of the environment is all that its future depends on"]
+    if key is not None and not model.known:
         what = "observation" if key == "observation" else "key"
-        stated.append(f"states with the same {what} have the same future")
-    return (*stated, *unlimited(env))
+        hidden = f"states with the same {what} have the same future"
+    limits = [
+        f"the limit of {layer._max_episode_steps} steps of an episode is not reached"
+        for layer in all_layers(env)
+        if type(layer).__name__ == TIME_LIMIT
+    ]
+    return *stated, *([hidden] if hidden else []), *limits
 
 
 def make(name: str, seed: int | None = 0, **settings: Any) -> GymnasiumTable | GymnasiumSimulator:

@@ -7,6 +7,7 @@ and the number h of steps taken, or of the state alone.
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -44,7 +45,8 @@ class UserKnowledge:
         self._session, self._bounds, self._policy, self._value = session, bounds, policy, value
         self.answer = np.zeros(2)
         self.entry = self._answer_ask
-        self._kept: dict[tuple[Any, int, int], float] = {}
+        # Equal questions have equal answers: proofs need that.
+        self._guidance = cache(self._ask)
 
     def _answer_ask(self, key: int, h: int, what: int) -> None:
         states = self._session.states
@@ -60,14 +62,8 @@ class UserKnowledge:
             self._session.error = error
             self.answer[:] = np.nan
 
-    def _guidance(self, key: int, state: Any, h: int, what: int) -> float:
-        """A value or the index of an action. Equal questions have equal answers: proofs need that."""
-        question = state, h, what
-        if question not in self._kept:
-            self._kept[question] = self._ask(key, state, h, what)
-        return self._kept[question]
-
     def _ask(self, key: int, state: Any, h: int, what: int) -> float:
+        """A value or the index of an action."""
         if what == handles.ASK_VALUE:
             return checks.real("the value", self._value(state, h) + 0.0)
         advised = self._policy(state, h)

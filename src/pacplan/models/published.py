@@ -5,41 +5,17 @@ from typing import Any
 import numpy as np
 
 from pacplan.models.actions import actions_of
-from pacplan.models.layers import TIME_LIMIT, TRANSPARENT, all_layers, twin_of
+from pacplan.models.layers import TRANSPARENT, all_layers, twin_of
 from pacplan.models.protocol import BrokenPromiseError
 from pacplan.models.tabular import TabularMDP
 
 _DRAWS = 200
-ALL_SEEING = (
-    "it is planned for someone who knows the simulator's whole state, also what observations hide"
-)
-
-
-def unlimited(env: Any) -> tuple[str, ...]:
-    """The assumption that the time limits which a model leaves out are not reached."""
-    limits = [layer for layer in all_layers(env) if type(layer).__name__ == TIME_LIMIT]
-    return tuple(
-        f"the limit of {layer._max_episode_steps} steps of an episode is not reached"
-        for layer in limits
-    )
 
 
 class GymnasiumTable(TabularMDP):
-    """The table of an environment, made by `from_gymnasium`. The last state is the end.
+    """The table of an environment, made by `from_gymnasium`. The last state is the end."""
 
-    Attributes:
-        assumptions: what all that is said of the model rests on, repeated in plans.
-    """
-
-    def __init__(self, env: Any, *tables: Any, **settings: Any) -> None:
-        super().__init__(*tables, **settings)
-        self._env, space = env, env.observation_space
-        shown = type(space).__name__ == "Discrete" and int(space.start) == 0
-        self.assumptions: tuple[str, ...] = (
-            "the environment behaves as its table says",
-            *(() if shown and int(space.n) == self.states - 1 else (ALL_SEEING,)),
-            *unlimited(env),
-        )
+    _env: Any
 
     def initial_state(self) -> int:
         """The state that the environment is in now."""
@@ -126,8 +102,7 @@ def table_of(env: Any, table: Table, reward_range: tuple[float, float] | None) -
             low, high = (min(low, 0.0), max(high, 0.0)) if low else (0.0, 1.0)
         reward_range = low, high
     rewards[probabilities == 0.0] = reward_range[0]
-    return GymnasiumTable(
-        env,
+    model = GymnasiumTable(
         probabilities,
         rewards,
         successors=to,
@@ -135,3 +110,5 @@ def table_of(env: Any, table: Table, reward_range: tuple[float, float] | None) -
         available=available,
         reward_range=reward_range,
     )
+    model._env = env
+    return model

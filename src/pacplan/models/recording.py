@@ -14,7 +14,6 @@ the seed and takes the actions. Invariants:
 
 import copy
 import pickle
-from collections.abc import Iterator
 from typing import Any
 
 import gymnasium
@@ -48,16 +47,12 @@ class Past:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Past) and self.mark == other.mark
 
-    def steps(self) -> Iterator["Past"]:
-        """From this one back to the reset."""
-        past: Past | None = self
-        while past is not None:
-            yield past
-            past = past.before
-
     def __repr__(self) -> str:
-        reset, *later = [past.action for past in self.steps()][::-1]
-        return f"reset(seed={reset[0]}), then {later}"
+        later, past = [], self
+        while past.before is not None:
+            later.append(past.action)
+            past = past.before
+        return f"reset(seed={past.action[0]}), then {later[::-1]}"
 
 
 class ActionRecorder(gymnasium.Wrapper):
@@ -113,18 +108,16 @@ class ActionRecorder(gymnasium.Wrapper):
         Raises:
             BrokenPromiseError: it does not do again what it did.
         """
-        missing = []
-        for past in goal.steps():
-            if past == self.past:
-                self._compare(past)
-                break
+        missing, past = [], goal
+        while past != self.past and past.before is not None:
             missing.append(past)
+            past = past.before
+        if past != self.past:
+            seed, options = past.action
+            self.reset(seed=seed, options=copy.deepcopy(options))
+        self._compare(past)
         for past in reversed(missing):
-            if past.before is None:
-                seed, options = past.action
-                self.reset(seed=seed, options=copy.deepcopy(options))
-            else:
-                self.play(copy.deepcopy(past.action), past.noise)
+            self.play(copy.deepcopy(past.action), past.noise)
             self._compare(past)
         self.past = goal
 
