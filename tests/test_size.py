@@ -36,10 +36,10 @@ ROOMS = {
     "parallel": 800,
     "testing": 1950,
     "theory": 1020,
-    "views": 890,
+    "views": 870,
 }
 TESTS_OF = {
-    ".": 3520,
+    ".": 3490,
     "algorithms": 4860,
     "bounds": 650,
     "compiled": 850,

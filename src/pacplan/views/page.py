@@ -88,7 +88,6 @@ def write_page(plan: "Plan", path: str | os.PathLike[str], command: str | None =
         closing=closing,
         missing=missing,
         ended_by=_ENDED_BY.get(plan.stopped_by),
-        origin=_origin(plan),
         against=against,
         parts=parts,
         chart=None if plan.policy is None else chart(plan.policy),
@@ -121,24 +120,6 @@ def _facts(plan: "Plan") -> dict[str, str]:
     if plan.sequence:
         facts["Sequence"] = short(", ".join(map(str, plan.sequence)), 200)
     return facts
-
-
-def _origin(plan: "Plan") -> dict[str, str]:
-    """What it takes to make the plan again; empty if nobody noted it."""
-    origin = plan.origin
-    if origin is None:
-        return {}
-    limits = {name: getattr(origin, name) for name in ("budget", "time_limit", "memory_limit")}
-    said = ", ".join(f"{name}={value:,}" for name, value in limits.items() if value is not None)
-    return {
-        "planner": plan.planner,
-        "model": origin.model,
-        "state": origin.state,
-        "seed": str(origin.seed),
-        "limits": said or "none",
-        "versions": ", ".join(f"{name} {version}" for name, version in origin.versions.items()),
-        "machine": origin.machine,
-    }
 
 
 def reasons(plan: "Plan", known: Intervals) -> tuple[str, list[tuple[str, float]]]:
