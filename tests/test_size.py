@@ -27,7 +27,7 @@ ROOMS = {
     "algorithms/value_iteration": 540,
     "bounds": 700,
     "cli": 690,
-    "compiled": 1340,
+    "compiled": 1310,
     "core": 430,
     "engine": 2170,
     "envs": 530,

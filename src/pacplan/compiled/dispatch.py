@@ -26,7 +26,6 @@ from pacplan.compiled.jit import PART
 P = ParamSpec("P")
 R = TypeVar("R")
 F = TypeVar("F", bound=Callable[..., Any])
-_generic: list["GenericFunction[..., Any]"] = []
 # Classes with methods by the name that they were defined under.
 _classes: dict[str, list[type]] = {}
 
@@ -54,7 +53,6 @@ class GenericFunction(Generic[P, R]):
         update_wrapper(self, function)
         self._default = default
         self.methods: dict[type, Callable[..., Any]] = {}
-        _generic.append(self)
 
         def choose(subject: Any, *args: Any) -> Any:
             return self.method_of(subject.instance_class)
@@ -109,8 +107,3 @@ class GenericFunction(Generic[P, R]):
 
 def _name(subject: type) -> str:
     return f"{subject.__module__}.{subject.__qualname__}"
-
-
-def modules_of(subject: type) -> set[str]:
-    """The modules that hold the methods of a class."""
-    return {each.methods[subject].__module__ for each in _generic if subject in each.methods}

@@ -122,16 +122,18 @@ class _Divisions(ast.NodeTransformer):
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
         self.generic_visit(node)
-        if not isinstance(node.op, ast.Div):
-            return node
-        return ast.Call(ast.Name("_divided", ast.Load()), [node.left, node.right], [])
+        return _division(node.left, node.right) if isinstance(node.op, ast.Div) else node
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
         self.generic_visit(node)
         if not isinstance(node.op, ast.Div):
             return node
         before = ast.parse(ast.unparse(node.target), mode="eval").body
-        return ast.Assign([node.target], self.visit(ast.BinOp(before, node.op, node.value)))
+        return ast.Assign([node.target], _division(before, node.value))
+
+
+def _division(a: ast.expr, b: ast.expr) -> ast.expr:
+    return ast.Call(ast.Name("_divided", ast.Load()), [a, b], [])
 
 
 def _divided(a: Any, b: Any) -> float:

@@ -5,10 +5,9 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numba
-import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
-from numba.extending import intrinsic, overload
+from numba.extending import intrinsic
 
 from pacplan.compiled.cache import KernelCache
 from pacplan.compiled.parts import PartCompiler
@@ -119,26 +118,15 @@ def address_of(function: Any) -> int:
     return int(function.address)
 
 
-def call_python(address: int, a: int, b: int, c: int) -> None:
+@intrinsic  # type: ignore[untyped-decorator]
+def call_python(typing: Any, address: Any, a: Any, b: Any, c: Any) -> Any:
     """Call the Python function at an address (its `id`) from a kernel, with three whole numbers.
 
     It leaves its answer in an array that the kernel sees. What it raises ends the kernel at once and
     comes through. (`numba.objmode` does more, takes longer, and does not check for errors
     on the way: an exception of a signal handler at the wrong moment would crash the interpreter.)
     """
-    ctypes.cast(address, ctypes.py_object).value(int(a), int(b), int(c))
 
-
-@overload(call_python)  # type: ignore[untyped-decorator]
-def _compile_call_python(address: Any, a: Any, b: Any, c: Any) -> Any:
-    def call(address: Any, a: Any, b: Any, c: Any) -> Any:
-        return _call_object(np.int64(address), np.int64(a), np.int64(b), np.int64(c))
-
-    return call
-
-
-@intrinsic  # type: ignore[untyped-decorator]
-def _call_object(typing: Any, address: Any, a: Any, b: Any, c: Any) -> Any:
     def generate(context: Any, builder: Any, _: Any, values: Any) -> Any:
         python = context.get_python_api(builder)
         lock = python.gil_ensure()
@@ -156,3 +144,8 @@ def _call_object(typing: Any, address: Any, a: Any, b: Any, c: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, types.int64, types.int64), generate
+
+
+call_python.in_python = lambda address, *numbers: ctypes.cast(address, ctypes.py_object).value(
+    *map(int, numbers)
+)

@@ -4,30 +4,18 @@ from typing import Any
 
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
-from numba.extending import intrinsic, overload
-
-from pacplan.compiled.jit import PART
+from numba.extending import intrinsic
 
 _LINE = 64  # bytes that caches load at once
 
 
-def begin_to_load(records: Any, index: int) -> None:
+@intrinsic  # type: ignore[untyped-decorator]
+def begin_to_load(typing: Any, records: Any, index: Any) -> Any:
     """Begin to load a record, and do not wait for it. An index outside of the array does no harm.
 
     No result depends on it: interpreted, nothing happens.
     """
 
-
-@overload(begin_to_load, jit_options=PART)  # type: ignore[untyped-decorator]
-def _compile_begin_to_load(records: Any, index: Any) -> Any:
-    def begin(records: Any, index: Any) -> Any:
-        _prefetch(records, index)
-
-    return begin
-
-
-@intrinsic  # type: ignore[untyped-decorator]
-def _prefetch(typing: Any, records: Any, index: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         data = context.make_array(signature.args[0])(context, builder, values[0]).data
         byte, word = ir.IntType(8).as_pointer(), ir.IntType(32)
@@ -43,3 +31,6 @@ def _prefetch(typing: Any, records: Any, index: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(records, types.int64), generate
+
+
+begin_to_load.in_python = lambda records, index: None

@@ -6,22 +6,16 @@ the compiler would spend most of its time passing them on.
 
 import hashlib
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any
 
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.core import cgutils
-from numba.core.imputils import lower_builtin, lower_getattr_generic
+from numba.core.imputils import lower_getattr_generic
 from numba.core.typing.templates import AttributeTemplate
-from numba.extending import infer_getattr, models, register_model, type_callable
+from numba.extending import infer_getattr, intrinsic, models, register_model
 
-T = TypeVar("T")
 _BYTES = ir.IntType(8).as_pointer()
-
-
-def refer(value: T) -> T:
-    """A reference to a named tuple, used like the tuple itself; which it is if nothing is compiled."""
-    return value
 
 
 class Reference(types.Type):  # type: ignore[misc]
@@ -74,15 +68,18 @@ def _is_named(kind: Any) -> bool:
     return isinstance(kind, types.BaseTuple) and hasattr(kind, "instance_class")
 
 
-@type_callable(refer)  # type: ignore[untyped-decorator]
-def _type_refer(context: Any) -> Any:
-    return lambda value: _reference(value)
+@intrinsic  # type: ignore[untyped-decorator]
+def refer(typing: Any, value: Any) -> Any:
+    """A reference to a named tuple, used like the tuple itself; which it is if nothing is compiled."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        place = builder.bitcast(cgutils.alloca_once_value(builder, values[0]), _BYTES)
+        # Behind this, the compiler does not know where the pointer comes from. Otherwise it might take
+        # the loads, which nothing changes, to come before the tuple was put there.
+        same = ir.FunctionType(_BYTES, [_BYTES])
+        return builder.asm(same, "", "=r,0,~{memory}", [place], side_effect=True)
+
+    return _reference(value)(value), generate
 
 
-@lower_builtin(refer, types.Any)  # type: ignore[untyped-decorator]
-def _refer(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-    place = builder.bitcast(cgutils.alloca_once_value(builder, values[0]), _BYTES)
-    # Behind this, the compiler does not know where the pointer comes from. Otherwise it might take the
-    # loads, which nothing changes, to come before the tuple was put there.
-    same = ir.FunctionType(_BYTES, [_BYTES])
-    return builder.asm(same, "", "=r,0,~{memory}", [place], side_effect=True)
+refer.in_python = lambda value: value

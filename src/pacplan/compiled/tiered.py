@@ -26,7 +26,6 @@ from typing import Any
 import numba
 
 from pacplan.compiled.cache import UNFINISHED, WHOLE_SEARCHES, argument_classes, place_of, title
-from pacplan.compiled.dispatch import modules_of
 from pacplan.compiled.interpreted import interpreted
 
 _logger = logging.getLogger("pacplan")
@@ -125,15 +124,13 @@ def _compiled_elsewhere(kernel: Any, signature: tuple[Any, ...], job: bytes, pla
 def _job(kernel: Any, signature: tuple[Any, ...]) -> bytes | None:
     """What another process needs to compile a kernel; None if it could not."""
     function = kernel.py_func
-    modules = {function.__module__}
-    for kind in argument_classes(signature):
-        modules |= {kind.__module__, *modules_of(kind)}
-    if not sys.executable or hasattr(sys, "frozen") or "__main__" in modules:
+    homes = {function.__module__, *(kind.__module__ for kind in argument_classes(signature))}
+    if not sys.executable or hasattr(sys, "frozen") or "__main__" in homes:
         return None
     try:
         if attrgetter(function.__qualname__)(sys.modules[function.__module__]) is not kernel:
             return None
-        return pickle.dumps((modules, function.__module__, function.__qualname__, signature))
+        return pickle.dumps((function.__module__, function.__qualname__, signature))
     except (AttributeError, pickle.PicklingError):  # A class or function inside of a function.
         return None
 
@@ -163,10 +160,8 @@ def _start(job: bytes, claim: Path) -> threading.Thread:
 
 def compile_as_told() -> None:
     """Compile a kernel in a process of its own, as the standard input says; then its claim is void."""
-    modules, module, name, signature = pickle.load(sys.stdin.buffer)
     try:
-        for each in modules:
-            import_module(each)
-        attrgetter(name)(sys.modules[module]).compile(signature)
+        module, name, signature = pickle.load(sys.stdin.buffer)
+        attrgetter(name)(import_module(module)).compile(signature)
     finally:
         Path(sys.argv[1]).unlink(missing_ok=True)
