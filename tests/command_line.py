@@ -113,10 +113,6 @@ number = 3
 game = pacplan.envs.game_tree([[0.6, 0.2], [0.5, 0.9]])
 
 
-def nothing():
-    return None
-
-
 def environment():
     import gymnasium
     return gymnasium.make("FrozenLake-v1")

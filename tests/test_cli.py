@@ -175,33 +175,33 @@ def test_wrong_usage(arguments, words):
     assert_refused(run("plan", *arguments), 2, *words)
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments", "words"),
-    [
-        ("", [], ["cannot load", "''"]),
-        ("number", [], ["model", "int"]),
-        ("table", ["--set", "states=3"], ["--set", "not callable"]),
-        ("table", ["--state", "2"], ["state 2", "terminal"]),
-        ("make", [], ["state"]),
-        ("make", ["--set", "successors=0", "--state", "0"], ["successors", "0"]),
-        ("make", ["--state", "[1]"], ["hashable", "[1]"]),
-    ],
-)
-def test_wrong_usage_with_own_models(folder, name, arguments, words):
-    assert_refused(run("plan", f"{folder}:{name}", *FAST, *arguments), 2, *words)
+OWN = [
+    (["{m}:"], ["cannot load", "''"]),
+    (["{m}:number"], ["model", "int"]),
+    (["{m}:table", "--set", "states=3"], ["--set", "not callable"]),
+    (["{m}:table", "--state", "2"], ["state 2", "terminal"]),
+    (["{m}:make"], ["state"]),
+    (["{m}:make", "--set", "successors=0", "--state", "0"], ["successors", "0"]),
+    (["{m}:make", "--state", "[1]"], ["hashable", "[1]"]),
+    (["{m}:stay"], ["Simulator(step, actions=...)"]),
+    (["{m}:environment"], ["from_gymnasium(env)"]),
+]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
+@pytest.mark.parametrize(("arguments", "words"), OWN, ids=str)
+def test_wrong_usage_with_own_models(folder, arguments, words):
+    arguments = [argument.format(m=folder) for argument in arguments]
+    assert_refused(run("plan", *arguments, *FAST), 2, *words)
+
+
+def test_wrong_usage_that_the_parser_sees():
+    for arguments, words in (
         (["plan"], ["PROBLEM"]),
         (["plan", "garnet", "--delta", "x"], ["--delta", "'x'"]),
         (["plan", "garnet", "--nope"], ["unrecognized arguments: --nope"]),
         (["plna"], ["COMMAND: invalid choice: 'plna'", "plan", "warm"]),
-    ],
-)
-def test_wrong_usage_that_the_parser_sees(arguments, words):
-    assert_refused(run(*arguments), 2, "--help", *words)
+    ):
+        assert_refused(run(*arguments), 2, "--help", *words)
 
 
 def test_broken_promise(folder):
@@ -215,15 +215,6 @@ def test_what_the_users_own_code_raises_passes(folder):
     outcome = run_process("plan", f"{folder}:broken_factory", *FAST)
     assert (outcome.code, outcome.stdout) == (1, "")
     assert "RuntimeError" in outcome.stderr and "no model today" in outcome.stderr
-
-
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [("stay", "Simulator(step, actions=...)"), ("environment", "from_gymnasium(env)")],
-)
-def test_what_is_no_model_is_said_with_what_makes_one_of_it(folder, name, words):
-    outcome = run("plan", f"{folder}:{name}", *FAST)
-    assert_refused(outcome, outcome.code, words)
 
 
 # Words ------------------------------------------------------------------------------------------------

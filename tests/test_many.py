@@ -7,7 +7,6 @@ import pytest
 
 import pacplan
 from deciding import MODEL, SLOW, content
-from every_planner import NAMES, make, problem
 from interrupting import interrupted_script
 
 TABLE = pacplan.envs.garnet(states=20, seed=0)
@@ -64,15 +63,6 @@ def test_a_dask_client_finds_the_same_plans():
         assert isinstance(error, ArithmeticError)
         plans = BRACKET.plan_many(MODEL, STATES, seeds=5, executor=client.get_executor(), budget=500)
         assert [content(plan) for plan in plans] == expected
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_every_planner_has_it(name):
-    planner, model = make(name), problem(name)
-    states = [model.initial_state()] * 2
-    expected = one_by_one(planner, model, states, 3, budget=300)
-    plans = planner.plan_many(model, states, seeds=3, workers=2, budget=300)
-    assert [content(plan) for plan in plans] == expected
 
 
 def test_seeds():
