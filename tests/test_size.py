@@ -21,7 +21,7 @@ ROOMS = {
     "algorithms/betting": 580,
     "algorithms/bracket": 1690,
     "algorithms/canopy": 1700,
-    "algorithms/common": 1720,
+    "algorithms/common": 1700,
     "algorithms/mdp_gape": 850,
     "algorithms/opd": 710,
     "algorithms/value_iteration": 540,

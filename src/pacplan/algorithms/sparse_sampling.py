@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan.algorithms.common.base import Planner
-from pacplan.algorithms.common.confidence import size_assumptions
+from pacplan.algorithms.common.confidence import declared
 from pacplan.algorithms.common.horizons import (
     check_gamma_and_horizon,
     check_steps,
@@ -158,7 +158,7 @@ class SparseSampling(Planner):
         return f"{nearly_optimal(snapshot, search.horizon)}, with probability at least {chance}."
 
     def assumptions(self, model: Model, search: Any) -> tuple[str, ...]:
-        return size_assumptions(model)
+        return (*declared(self, model), f"no state has more than {model.max_actions} actions")
 
 
 class _SparseSearch(RecursiveSearch):

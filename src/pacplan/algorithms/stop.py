@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pacplan.algorithms.common.confidence import size_assumptions, tail
+from pacplan.algorithms.common.confidence import declared, tail
 from pacplan.algorithms.common.horizons import most_actions, most_successors
 from pacplan.algorithms.common.plans import best_estimate, nearly_optimal
 from pacplan.algorithms.common.recursion import (
@@ -121,7 +121,7 @@ class StOP(RecursivePlanner):
         return f"{found}, with probability at least {chance}.{search.shortage}"
 
     def assumptions(self, model: Model, search: Any) -> tuple[str, ...]:
-        return size_assumptions(model)
+        return (*declared(self, model), f"no state has more than {model.max_actions} actions")
 
     def value_estimate(self, search: Any, snapshot: Snapshot) -> float:
         return 0.5 * float(snapshot.lower.max() + snapshot.upper.max())

@@ -4,7 +4,7 @@ import math
 from typing import Any, Literal
 
 from pacplan.algorithms.common.horizons import check_endless, check_steps, default_horizon, horizon_for
-from pacplan.algorithms.common.plans import nearly_optimal
+from pacplan.algorithms.common.plans import nearly_optimal, value_said
 from pacplan.core import checks
 from pacplan.core.words import at_least, at_most, complement, exactly
 from pacplan.engine.driver import Limits, Snapshot
@@ -148,23 +148,17 @@ def tail(model: Model, gamma: float, horizon: int) -> float:
 
 def certificate(planner: Any, model: Model, horizon: int, snapshot: Snapshot) -> str:
     """What is proven when the search stands as the snapshot says."""
-    loss = max(0.0, snapshot.gap)
     surely = f"with probability at least {complement(planner.delta)}"
-    if planner.goal == "value":
-        low, high = float(snapshot.lower.max()), float(snapshot.upper.max())
-        return (
-            f"The optimal value of the {horizon}-step problem lies in [{at_least(low)}, "
-            f"{at_most(high)}], within {at_most(0.5 * (high - low))} of its middle, and action "
-            f"{snapshot.action!r} is within {at_most(loss)} of optimal in it, {surely}."
-        )
     proven = nearly_optimal(snapshot, horizon)
+    if planner.goal == "value":
+        return f"{proven}, and {value_said(snapshot)}, {surely}."
     if planner.gamma == 1.0 or model.steps is not None:
         return f"{proven}, {surely}."
     rest = tail(model, planner.gamma, horizon)
     width = step_width(model.reward_range, model.may_end) * discounted_steps(planner.gamma, horizon)
     if rest > _DWARFS * planner.epsilon > 0.0 or rest > width:
         return f"{proven}, {surely}. {_only(planner, model, horizon, rest)}"
-    ever = f"within {at_most(loss + rest)} over an infinite horizon"
+    ever = f"within {at_most(max(0.0, snapshot.gap) + rest)} over an infinite horizon"
     return f"{proven} and {ever}, {surely}."
 
 
@@ -193,27 +187,13 @@ def ranges_assumed(planner: Any, model: Model) -> list[str]:
 
 def declared(planner: Any, model: Model) -> tuple[str, ...]:
     """What the certificate assumes, in words."""
-    successors = 1 if planner.transitions == "deterministic" else model.successors
-    said = ranges_assumed(planner, model)
-    if successors is not None:
-        said.insert(
-            0, f"every state and action has at most {successors} successor{'s' * (successors != 1)}"
-        )
-    for what, knowledge in (("rewards", planner.rewards), ("transitions", planner.transitions)):
-        if knowledge != "unknown":
-            said.append(f"{what} are {knowledge}")
+    knowledge = {name: getattr(planner, name, "unknown") for name in ("rewards", "transitions")}
+    b = 1 if knowledge["transitions"] == "deterministic" else model.successors
+    said = [] if b is None else [f"every state and action has at most {b} successor{'s' * (b != 1)}"]
+    said += ranges_assumed(planner, model)
+    said += [f"{name} are {known}" for name, known in knowledge.items() if known != "unknown"]
     if getattr(planner, "merge", "tree") != "tree":
         said.append("equal states have equal futures")
         if model.states is not None and not model.known:
             said.append(f"there are at most {model.states} states")
     return tuple(said)
-
-
-def size_assumptions(model: Model) -> tuple[str, ...]:
-    """What a guarantee assumes that counts pairs: B, K and the rewards."""
-    low, high = model.reward_range
-    return (
-        f"every state and action has at most {model.successors} successors",
-        f"no state has more than {model.max_actions} actions",
-        f"rewards lie in [{exactly(low)}, {exactly(high)}]",
-    )
