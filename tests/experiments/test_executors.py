@@ -5,7 +5,6 @@ import signal
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 
 import psutil
 import pytest
@@ -32,13 +31,13 @@ def test_a_worker_that_dies_is_explained(tmp_path):
         run(sweep, tmp_path, workers=2)
 
 
-def test_what_cannot_be_sent_is_refused():
+def test_functions_travel_by_value_and_what_cannot_is_refused():
     lock = threading.Lock()
-    sweep = Sweep([UCT], [ProblemSpec(lambda seed: slow(seed), label="own")], budgets=[20], seeds=3)
-    assert len(run(sweep, workers=2)) == 3
+    own = ProblemSpec(lambda seed: slow(seed), label="own")
+    assert len(run(Sweep([UCT], [own], budgets=[20], seeds=3), workers=2)) == 3
     locked = ProblemSpec(lambda seed: slow(seed + lock.locked()), label="own")
     with pytest.raises(TypeError, match="workers=1"):
-        run(replace(sweep, problems=(locked,)), workers=2)
+        run(Sweep([UCT], [locked], budgets=[20], seeds=3), workers=2)
 
 
 def test_dask_cluster_loses_a_worker_and_no_run(tmp_path):

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from itertools import product
 
 import pytest
 
@@ -25,14 +26,12 @@ def test_rows_say_what_the_planner_did():
         values = exact.discounted(model, gamma=0.7)[0]
         told = json.loads(record.settings)
         assert told == {"planner": record.planner, "settings": planner.settings}
-        assert record.problem == "garnet(states=20)"
         for name in ("samples", "horizon", "episodes", "gap", "certified", "stopped_by"):
             assert getattr(record, name) == getattr(plan, name)
-        assert (record.action, record.error) == (str(plan.action), "")
-        assert record.regret == values.max() - values[plan.action]
-    assert {(r.problem_seed, r.planner, r.budget) for r in records} == {
-        (seed, name, budget) for seed in (3, 8) for name in planners for budget in (50, 200)
-    }
+        assert (record.problem, record.action) == ("garnet(states=20)", str(plan.action))
+        assert (record.regret, record.error) == (values.max() - values[plan.action], "")
+    keys = product((3, 8), planners, (50, 200))
+    assert {(r.problem_seed, r.planner, r.budget) for r in records} == {*keys}
 
 
 def test_without_discount_regret_is_that_of_the_steps_planned():

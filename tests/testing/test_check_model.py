@@ -56,7 +56,7 @@ def failing(state, action, rng):
     return state + 1, 0.0, False
 
 
-ticks, moods = itertools.count(), itertools.count()
+ticks = itertools.count()
 BROKEN = {
     "ends": (model(walk, may_end=False), 4, ["state 4", "may_end=False"]),
     "seeds": (
@@ -70,7 +70,7 @@ BROKEN = {
     "successors": (model(lambda s, a, rng: (rng.integers(9).item(), 0.0, False)), 0, ["successors="]),
     "unhashable": (model(lambda s, a, rng: ([s], 0.0, False)), 0, ["step(0, ", "hashable"]),
     "actions": (
-        model(lambda s, a, rng: (s, 0.0, False), actions=lambda s: 1 + next(moods) % 3),
+        model(lambda s, a, rng: (s, 0.0, False), actions=lambda s: 1 + next(ticks) % 3),
         0,
         ["actions(0) returned", "always return"],
     ),

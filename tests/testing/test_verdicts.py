@@ -23,18 +23,13 @@ import sabotage
 @pytest.mark.parametrize("tail", [0.3, 0.025, 1e-9])
 @pytest.mark.parametrize("trials", [1, 7, 300, 100_000])
 def test_clopper_pearson_ends_where_what_was_seen_is_as_rare_as_the_tail(trials, tail):
+    near = pytest.approx(tail, rel=1e-6)
     for failures in {0, 1, 2, trials // 3, trials - 1, trials} & set(range(trials + 1)):
         low, high = clopper_pearson(failures, trials, tail)
-        assert low == 0.0 if failures == 0 else stats.binom.sf(failures - 1, trials, low) == near(tail)
-        assert (
-            high == 1.0 if failures == trials else stats.binom.cdf(failures, trials, high) == near(tail)
-        )
+        assert low == 0.0 if failures == 0 else stats.binom.sf(failures - 1, trials, low) == near
+        assert high == 1.0 if failures == trials else stats.binom.cdf(failures, trials, high) == near
     with pytest.raises(ValueError, match="failures in"):
         clopper_pearson(trials + 1, trials, tail)
-
-
-def near(tail):
-    return pytest.approx(tail, rel=1e-6)
 
 
 def test_a_claim_is_held_against_the_truth():
@@ -57,14 +52,12 @@ def test_a_claim_is_held_against_the_truth():
     assert found(stopped_by="certified", value=np.nan)["value"] is True
     assert found(lower=case.values, upper=case.values) == {"below": False, "above": False}
     assert found(lower=case.values + 1e-3, upper=case.values) == {"below": True, "above": False}
-    low = case.values.copy()
-    low[worst] -= 1e-3
-    assert found(lower=low, upper=low) == {"below": False, "above": True}
     kind = Promise(below=0.5, above=0.5, upper="best")
-    assert found(kind, lower=low, upper=low) == {"below": False, "above": False}
-    low = case.values.copy()
-    low[best] -= 1e-3
-    assert found(kind, lower=low, upper=low) == {"below": False, "above": True}
+    for action, caught in ((worst, False), (best, True)):
+        low = case.values.copy()
+        low[action] -= 1e-3
+        assert found(lower=low, upper=low) == {"below": False, "above": True}
+        assert found(kind, lower=low, upper=low) == {"below": False, "above": caught}
 
 
 def test_the_infinite_horizon_is_claimed_too():

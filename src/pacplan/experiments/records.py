@@ -168,15 +168,15 @@ def _write(path: Path, rows: Sequence[dict[str, Any]]) -> None:
 
 def show(found: Sequence[Group]) -> None:
     """Print summaries as a table."""
-    heads = {
-        **{"planner": "{}", "problem": "{}", "budget": "{:,}", "runs": "{}", "failed": "{}"},
-        **{"regret": "{.value:.1e}", "max_regret": "{:.1e}"},
-        **{"median_samples": "{:,.0f}", "max_samples": "{:,}"},
-    }
-    words = {"regret": "mean regret", "median_samples": "median calls", "max_samples": "max calls"}
-    rows = [[*(words.get(name, name.replace("_", " ")) for name in heads), "ms per plan"]]
+    columns = [
+        *(("planner", "planner", "{}"), ("problem", "problem", "{}"), ("budget", "budget", "{:,}")),
+        *(("runs", "runs", "{}"), ("failed", "failed", "{}")),
+        *(("mean regret", "regret", "{.value:.1e}"), ("max regret", "max_regret", "{:.1e}")),
+        *(("median calls", "median_samples", "{:,.0f}"), ("max calls", "max_samples", "{:,}")),
+    ]
+    rows = [[*(head for head, _, _ in columns), "ms per plan"]]
     for group in found:
-        numbers = [(form, getattr(group, name)) for name, form in heads.items()]
+        numbers = [(form, getattr(group, name)) for _, name, form in columns]
         numbers.append(("{:.2f}", None if group.seconds is None else 1e3 * group.seconds))
         rows.append(["" if number is None else form.format(number) for form, number in numbers])
     terminal.show(terminal.table(rows, left=(0, 1)))

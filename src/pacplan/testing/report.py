@@ -180,10 +180,8 @@ class Report(NamedTuple):
         judged = sum(verdict.promised is not None for verdict in self.verdicts)
         costs = "{plans:,} plans, {calls:,} calls, {seconds:,.0f} s of computing"
         stopped = "" if self.complete else " (stopped before the end)"
-        said = [
-            f"{costs.format(**self.to_dict())}{stopped}. Failures in %, 95 % interval, and what was "
-            "promised."
-        ]
+        meaning = "Failures in %, 95 % interval, and what was promised."
+        said = [f"{costs.format(**self.to_dict())}{stopped}. {meaning}"]
         for one in self.violations:
             cases = ", ".join(map(str, one.cases[:_NAMED])) + ", ..." * (one.failures > _NAMED)
             said.append(
@@ -196,8 +194,8 @@ class Report(NamedTuple):
             said.append(f"... and {len(self.errors) - _NAMED} more errors")
         if not self.violations:
             said.append(f"None of {judged} promises was found broken.")
-        false = "If all promises hold, a run says otherwise with probability at most"
-        return [*said, f"{false} {FALSE_ALARM:g}."]
+        sure = f"If all promises hold, a run says otherwise with probability at most {FALSE_ALARM:g}."
+        return [*said, sure]
 
 
 def report_of(

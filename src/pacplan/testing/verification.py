@@ -73,7 +73,7 @@ def verify(
     """
     for name, number, least in (("plans", plans, 1), ("seed", seed, 0), ("workers", workers, 1)):
         checks.integer(name, number, least=least)
-    chosen = [_family(entry) for entry in (FAMILIES if families is None else families)]
+    chosen = [_named("family", one, FAMILIES) for one in (FAMILIES if families is None else families)]
     entries = _entries(planner, promise)
     pairs = [(family, one) for family in chosen for one in entries if one.suits(family)]
     if not pairs:
@@ -84,8 +84,12 @@ def verify(
     stopped = False
     with opened(out, Outcome, {"seed": seed, "own planners": own}) as results:
         try:
-            if workers > 1:
-                _compile([one for one in attempts if one.key not in results.rows])
+            left = [one for one in attempts if one.key not in results.rows] if workers > 1 else []
+            # One plan of each kind here, so that the processes find all kernels.
+            for one in {one.key[:2]: one for one in reversed(left)}.values():
+                # What it raises is raised again, and noted, when its turn comes.
+                with suppress(Exception), waiting():
+                    replay(one.family, one.planner, one.case, one.seed)
             complete(attempts, results, outcomes, workers=workers, unit="plans", progress=progress)
         except KeyboardInterrupt:
             stopped = True
@@ -102,8 +106,8 @@ def replay(
     Returns:
         The case, the plan, and for every check that something was claimed about, whether it fails.
     """
-    one = _family(family)
-    entry = planner if isinstance(planner, PlannerEntry) else _named("planner", planner, PLANNERS)
+    one: Family = _named("family", family, FAMILIES)
+    entry: PlannerEntry = _named("planner", planner, PLANNERS)
     case = one.case(seed_of(seed, one.name, number))
     plan_seed = seed_of(seed, one.name, number, entry.name)
     plan, found = attempt(entry.promise(one), case, entry.build, plan_seed)
@@ -118,15 +122,13 @@ def entry_of(planner: Callable[..., Any], promise: Promise | None = None) -> Pla
     return PlannerEntry(str(name), planner, promise or Promise(below=1.0, above=1.0))
 
 
-def _named(what: str, name: str, known: Mapping[str, Any]) -> Any:
-    if name not in known:
-        raise ValueError(f"unknown {what} {name!r}; choose one of {', '.join(known)}")
-    return known[name]
-
-
-def _family(entry: str | Family) -> Family:
-    found: Family = entry if isinstance(entry, Family) else _named("family", entry, FAMILIES)
-    return found
+def _named(what: str, given: Any, known: Mapping[str, Any]) -> Any:
+    """A family or planner by its name, or as it is."""
+    if not isinstance(given, str):
+        return given
+    if given not in known:
+        raise ValueError(f"unknown {what} {given!r}; choose one of {', '.join(known)}")
+    return known[given]
 
 
 def _entries(planner: Any, promise: Promise | None) -> list[PlannerEntry]:
@@ -157,14 +159,6 @@ def _attempts(pairs: Sequence[tuple[Family, PlannerEntry]], plans: int, seed: in
         for (family, entry), most in zip(pairs, counts, strict=True)
         if case < most
     ]
-
-
-def _compile(attempts: Sequence[Attempt]) -> None:
-    """Make one plan of each kind here, so that the processes find all kernels."""
-    for one in {one.key[:2]: one for one in reversed(attempts)}.values():
-        # What it raises is raised again, and noted, when its turn comes.
-        with suppress(Exception), waiting():
-            replay(one.family, one.planner, one.case, one.seed)
 
 
 def outcomes(attempts: Iterable[Attempt]) -> Iterator[Outcome]:
