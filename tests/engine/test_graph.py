@@ -106,11 +106,11 @@ def test_a_state_has_one_node_a_depth_and_nothing_reported_is_stale(problem, opt
 @pytest.mark.parametrize(("actions", "successors", "horizon"), [(2, 2, 6), (3, 1, 4), (2, 5, 3)])
 def test_delta_is_shared_by_all_pairs_in_reach(actions, successors, horizon, ends):
     model = recurring(0, actions=actions, successors=successors, ends=ends)
-    _, p = model.dense()
+    _, p, to = model.sparse()
     states, reached = {0}, 0
     for _ in range(horizon):
         reached += actions * len(states)
-        states = set(np.flatnonzero(p[sorted(states)].any(axis=(0, 1))).tolist())
+        states = set(to[sorted(states)][p[sorted(states)] > 0].tolist())
     bound = _merged_pairs(model.states, model.max_actions, model.successors, horizon)
     assert reached <= bound <= actions * model.states * horizon
 

@@ -44,6 +44,7 @@ def local_class():
 
 SAME = [
     (float("nan"), float("nan")),
+    (frozenset([3, 1, 9, 17]), frozenset([17, 9, 1, 3])),
     (np.arange(6).reshape(2, 3), np.asfortranarray(np.arange(6).reshape(2, 3))),
     ([Frozen(1.0)] * 2, [Frozen(1.0), Frozen(1.0)]),
     (((1, 2),) * 2, ((1, 2), (1, 2))),

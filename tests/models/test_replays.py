@@ -68,16 +68,7 @@ class SeededLibrary(LockedWalk):
         return 1 if self.library.roll() < 0.5 else -1
 
 
-class DrawnSeed(SeededLibrary):
-    """Draws the seed of its library from its own generator."""
-
-    def reset(self, *, seed=None, options=None):
-        found = super().reset(seed=seed)
-        self.library.start(int(self.np_random.integers(2**31)))
-        return found
-
-
-for kind in (LockedWalk, LockedLake, GlobalLuck, SeededLibrary, DrawnSeed):
+for kind in (LockedWalk, LockedLake, GlobalLuck, SeededLibrary):
     gymnasium.register(f"pacplan/{kind.__name__}-v0", kind, max_episode_steps=100)
 
 
@@ -185,7 +176,6 @@ def test_a_plan_can_be_resumed(make, tmp_path):
     [
         (GlobalLuck, "cannot be replayed|depends on the seed"),
         (SeededLibrary, "depends on the seed that was given to reset"),
-        (DrawnSeed, "although the same was shown first"),
     ],
 )
 def test_luck_that_would_be_the_same_in_every_replay(kind, words):

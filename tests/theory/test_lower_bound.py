@@ -209,7 +209,8 @@ def test_no_alternative_in_two_steps_was_missed():
     # Calls flow down the tree.
     for action, successor in itertools.product(range(2), range(1, 5)):
         calls = sum(bound.visits.get((action, successor, b), 0.0) for b in range(2))
-        p = model.dense()[1][0, action, successor]
+        _, table, to = model.sparse()
+        p = table[0, action][to[0, action] == successor].sum()
         assert calls <= p * bound.visits[(action,)] * (1 + 1e-6)
 
 

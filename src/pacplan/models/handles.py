@@ -143,7 +143,12 @@ def draw(handle: Handle, state: int, action: int, h: int, rng: Any) -> Any:
     """One call to the model: (next state, reward in the user's units, how it ended)."""
     if is_table(handle):
         return draw_from_table(handle.table, state, action, h, rng)
-    return _call(handle, state, action, h, rng)
+    if handle.compiled.step != 0:
+        arguments = np.int64(state), np.int64(action), rng, np.int64(h)
+        return _run_step(handle.compiled.step, arguments)
+    call_python(handle.python.step, state, action, h)
+    answer = handle.python.answer[0]
+    return answer.successor, answer.reward, answer.flag
 
 
 @generic
@@ -166,17 +171,6 @@ def draw_from_table(table: TableHandle, state: int, action: int, h: int, rng: An
         high = rng.random() * table.width < reward - table.lowest
         reward = table.lowest + table.width if high else table.lowest
     return np.int64(outcome.state), reward, np.int64(outcome.ended)
-
-
-@inlined
-def _call(handle: Handle, state: int, action: int, h: int, rng: Any) -> Any:
-    """A transition of a simulator, as `draw`."""
-    if handle.compiled.step != 0:
-        arguments = np.int64(state), np.int64(action), rng, np.int64(h)
-        return _run_step(handle.compiled.step, arguments)
-    call_python(handle.python.step, state, action, h)
-    answer = handle.python.answer[0]
-    return answer.successor, answer.reward, answer.flag
 
 
 @inlined

@@ -3,7 +3,7 @@
 These are pickles, with a few rules so that the same content has the same bytes:
 
 * The state of random generators is left out. They are seeded anew when an object is restored.
-* Equal strings count as one object, and arrays forget their memory layout.
+* Equal strings count as one object, frozen sets are sorted, and arrays forget their memory layout.
 * Functions and classes that cannot be imported by name, modules and bare `object()`s are references.
 * What the caller names is a reference, too, and is not looked into.
 
@@ -120,7 +120,11 @@ class _Pickler(pickle.Pickler):
     number: Any
 
     def persistent_id(self, thing: Any) -> Any:
-        return intern(thing) if type(thing) is str else self.number(id(thing))
+        if type(thing) is str:
+            return intern(thing)
+        if type(thing) is frozenset:  # A state may be one, or hold one.
+            return (sorted(thing, key=content),)
+        return self.number(id(thing))
 
     def reducer_override(self, thing: Any) -> Any:
         kind = type(thing)
@@ -143,6 +147,8 @@ class _Unpickler(pickle.Unpickler):
     objects: Any
 
     def persistent_load(self, number: Any) -> Any:
+        if type(number) is tuple:
+            return frozenset(*number)
         return number if type(number) is str else self.objects[number]
 
 

@@ -159,23 +159,12 @@ class TabularMDP(Table):
         successor, reward, flag = draw_from_table(table, state, index, h, rng)
         return int(successor), float(reward), bool(flag)
 
-    def dense(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Expected rewards (..., S, A) and transition probabilities (..., S, A, S).
+    def sparse(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
+        """Expected rewards (..., S, A), probabilities and successors (..., S, A, B).
 
         Transitions out of the problem (into terminal states, or from them) are left out, so rows may
-        sum to less than one. Only non-stationary models have the leading axis of steps.
-        """
-        rewards, probabilities, to = self.sparse()
-        full = np.zeros((*probabilities.shape[:-1], self.states))
-        index = np.indices(probabilities.shape[:-1])
-        for k in range(probabilities.shape[-1]):
-            np.add.at(full, (*index, to[..., k]), probabilities[..., k])
-        return rewards, full
-
-    def sparse(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
-        """Expected rewards (..., S, A), probabilities and successors (..., S, A, B), as in `dense`.
-
-        Actions that a state does not offer have reward minus infinity.
+        sum to less than one. Only non-stationary models have the leading axis of steps. Actions that a
+        state does not offer have reward minus infinity.
         """
         expected = (self._probabilities * self._rewards).sum(-1)
         going_on = np.where(self._terminal[self._to], 0.0, self._probabilities)
