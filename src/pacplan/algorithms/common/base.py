@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import cache
 from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
@@ -297,13 +298,13 @@ class Planner:
         # If a default follows from other settings, `name` holds it, and `_name` what was given.
         return {
             name: getattr(self, f"_{name}" if hasattr(self, f"_{name}") else name, None)
-            for name in _parameters(type(self))
+            for name in _parameters(type(self))  # type: ignore[arg-type]
         }
 
     @property
     def settings(self) -> dict[str, Any]:
         """What the planner was made with, without defaults."""
-        defaults = _parameters(type(self))
+        defaults = _parameters(type(self))  # type: ignore[arg-type]
         return {
             name: value
             for name, value in self.get_params().items()
@@ -379,6 +380,7 @@ class Planner:
         return f"{type(self).__name__}({', '.join(listed)})"
 
 
+@cache
 def _parameters(planner: type[Planner]) -> dict[str, Any]:
     """The settings of a class of planners, and their defaults."""
     named = signature(planner).parameters.items()
