@@ -36,7 +36,7 @@ ROOMS = {
     "parallel": 800,
     "testing": 1950,
     "theory": 1020,
-    "views": 870,
+    "views": 850,
 }
 TESTS_OF = {
     ".": 3450,

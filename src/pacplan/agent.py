@@ -48,7 +48,7 @@ class Agent:
     and over an episode the probabilities of failure add up. The collected reward is not certified. But
     if the world behaves as the model says, and all actions are eta-optimal over an infinite horizon,
     the agent loses at most eta / (1 - gamma) of the expected return. Here eta is epsilon plus
-    w gamma^H / (1 - gamma), which the horizon cuts off.
+    w gamma^H / (1 - gamma), which the horizon cuts off, w being the width of the range of rewards.
 
     **Reuse.** With `reuse=True`, the next search of UCT starts from the part of the tree below the new
     state. Planners with a guarantee refuse, because the same samples chose the action that led there.

@@ -251,7 +251,7 @@ class Plan:
         settings = ", ".join(f"{name} {value}" for name, value in numbers.items() if value is not None)
         return [
             self.guarantee,
-            *([f"Given that {', '.join(self.assumptions)}."] if self.assumptions else []),
+            *([f"Assumptions: {'; '.join(self.assumptions)}."] if self.assumptions else []),
             *self._ruled_out(),
             self.effort,
             f"Settings: {settings}.",

@@ -49,7 +49,7 @@ def test_certified_or_not_comes_first(tmp_path):
     assert certified.certified and unproven.stopped_by == "rule"
     for plan, words in (
         (certified, "own rule ended the search, and it is proven"),
-        (cut, "The budget ended the search"),
+        (cut, "The search was stopped before"),
         (guess, "no bounds"),
         (unproven, "with these settings it is not proven"),
     ):

@@ -20,13 +20,6 @@ if TYPE_CHECKING:
     from pacplan.result import Plan
 
 _ASSETS = Path(__file__).with_name("assets")
-_ENDED_BY = {
-    "budget": "The budget",
-    "deadline": "The deadline",
-    "memory": "A lack of memory",
-    "callback": "The callback",
-    "interrupt": "Ctrl-C",
-}
 
 
 @cache
@@ -87,7 +80,6 @@ def write_page(plan: "Plan", path: str | os.PathLike[str], command: str | None =
         facts=_facts(plan),
         closing=closing,
         missing=missing,
-        ended_by=_ENDED_BY.get(plan.stopped_by),
         against=against,
         parts=parts,
         chart=None if plan.policy is None else chart(plan.policy),
@@ -107,7 +99,7 @@ def _grounds(plan: "Plan") -> str:
         return "This planner has no bounds on the values of the actions."
     if plan.stopped_by == "rule":
         return "The planner's own rule ended the search, but with these settings it is not proven."
-    return f"{_ENDED_BY[plan.stopped_by]} ended the search before the planner's own rule."
+    return "The search was stopped before the planner's own rule ended it."
 
 
 def _facts(plan: "Plan") -> dict[str, str]:

@@ -29,17 +29,7 @@ def live_display(target: float | None, budget: int | None) -> "Iterator[Callable
 
 @contextmanager
 def bar(total: int, done: int, what: str, *, show: bool) -> Iterator[Callable[[int], None]]:
-    """A bar with rate and time left.
-
-    Args:
-        total: how many there are.
-        done: how many of them are done already.
-        what: their name, in the plural.
-        show: False shows nothing.
-
-    Yields:
-        A function to call with how many more are done.
-    """
+    """A bar with rate and time left; yields a function to call with how many more are done."""
     if not show:
         yield lambda more: None
         return
@@ -63,11 +53,7 @@ def bar(total: int, done: int, what: str, *, show: bool) -> Iterator[Callable[[i
 
 @contextmanager
 def _live(*, transient: bool) -> "Iterator[Callable[[Callable[[Console], Any]], None]]":
-    """Show what is made for Rich in one place; in the end nothing is left in a notebook.
-
-    Args:
-        transient: whether nothing is left on a terminal either.
-    """
+    """Show what is made for Rich in one place; what is transient is not left on a terminal."""
     # A notebook has imported IPython already, which is all that this needs of it.
     ipython = sys.modules.get("IPython")
     if ipython is None or not hasattr(ipython.get_ipython(), "kernel"):
