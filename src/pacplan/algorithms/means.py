@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from pacplan.algorithms.common.base import Planner
 from pacplan.algorithms.common.horizons import check_steps
-from pacplan.algorithms.common.plans import EstimateSearch, root_field
+from pacplan.algorithms.common.plans import EstimateSearch
 from pacplan.compiled.jit import inlined
 from pacplan.engine.driver import Limits
 from pacplan.engine.query import Query
@@ -74,7 +74,12 @@ class MeanSearch(EstimateSearch):
     @property
     def values(self) -> NDArray[np.float64]:
         """Means of the root's actions; NaN for those never counted."""
-        return np.where(root_field(self, "n", 0) > 0, root_field(self, "average", np.nan), np.nan)
+        means = np.full(len(self.actions), np.nan)
+        if len(self.tree) > 0:
+            tried = self.tree.pairs[list(self.tree.tried(0))]
+            counted = tried[tried["n"] > 0]
+            means[counted["action"]] = counted["average"]
+        return means
 
     def reader(self) -> Reader:
         return _read
