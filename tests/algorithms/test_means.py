@@ -7,6 +7,7 @@ import pytest
 
 import pacplan
 from bandits import bandit, pairs_of_root
+from conftest import random_small
 from pacplan import exact
 
 
@@ -68,10 +69,7 @@ def test_brue_explores_uniformly():
 
 
 def test_brue_converges_to_the_exact_values():
-    rng = np.random.default_rng(0)
-    p = rng.dirichlet(np.ones(2), size=(3, 2))
-    to = rng.permuted(np.broadcast_to(np.arange(3), (3, 2, 3)), axis=-1)[..., :2]
-    model = pacplan.TabularMDP(p, rng.random((3, 2)), successors=to)
+    model = random_small(np.random.default_rng(0), states=3)
     truth = exact.finite_horizon(model, gamma=0.8, horizon=3)[0, 0]
     plan = pacplan.BRUE(gamma=0.8, horizon=3).plan(model, 0, seed=0, budget=300_000)
     np.testing.assert_allclose(plan.values, truth, atol=0.02)

@@ -6,14 +6,12 @@ import numpy as np
 import pytest
 
 import pacplan
+from conftest import random_small
 from pacplan import exact
 
 
-def small(seed, noise="bernoulli"):
-    rng = np.random.default_rng(seed)
-    p = rng.dirichlet(np.ones(2), size=(4, 2))
-    to = rng.permuted(np.broadcast_to(np.arange(4), (4, 2, 4)), axis=-1)[..., :2]
-    return pacplan.TabularMDP(p, rng.random((4, 2)), successors=to, noise=noise)
+def small(seed):
+    return random_small(np.random.default_rng(seed))
 
 
 def test_estimates_are_exact_where_nothing_is_random():
