@@ -6,127 +6,56 @@ from functools import cache
 
 import numpy as np
 import pytest
-from scipy.optimize import linprog
-from scipy.sparse import coo_array
-from scipy.stats import poisson
 
 import pacplan
 from command_line import run
 from pacplan import envs
 from pacplan.exact import discounted, finite_horizon
 
-
-def program(states, outcomes, gamma):
-    """Optimal values as the least V with V(s) >= E[reward + gamma V(next)] for all actions.
-
-    `outcomes(s)` lists for each action its (probability, next state or None at an end, reward).
-    """
-    index = {s: i for i, s in enumerate(states)}
-    rows, columns, entries, bounds = [], [], [], []
-    for s in states:
-        for action in outcomes(s):
-            row = len(bounds)
-            bounds.append(-sum(p * reward for p, _, reward in action))
-            for column, entry in [(index[s], -1.0)] + [
-                (index[to], gamma * p) for p, to, _ in action if to is not None
-            ]:
-                rows.append(row)
-                columns.append(column)
-                entries.append(entry)
-    matrix = coo_array((entries, (rows, columns)), shape=(len(bounds), len(states))).tocsr()
-    solved = linprog(
-        np.ones(len(states)), A_ub=matrix, b_ub=bounds, bounds=(None, None), method="highs"
-    )
-    assert solved.status == 0, solved.message
-    return dict(zip(states, solved.x, strict=True))
-
-
 # -------------------------------------------------------------------------------------- Sailing
 
 COMPASS = [(0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1), (-1, 0), (-1, 1)]
+# Vanderbei's winds, each with the probabilities that it turns by -1, 0 and 1 eighths.
+TURNS = [(0.3, 0.4, 0.3), *[(0.4, 0.3, 0.3)] * 3, (0.4, 0.2, 0.4), *[(0.3, 0.3, 0.4)] * 3]
+SIZE, GOAL = 4, (1, 2)
 
 
-def turned(probabilities):
-    """Probabilities of a turn by -1, 0 and 1 eighths."""
-    return dict(zip((-1, 0, 1), probabilities, strict=True))
-
-
-# Vanderbei's winds, by how they turn.
-TURNS = [
-    turned(row)
-    for row in [
-        (0.3, 0.4, 0.3),
-        (0.4, 0.3, 0.3),
-        (0.4, 0.3, 0.3),
-        (0.4, 0.3, 0.3),
-        (0.4, 0.2, 0.4),
-        (0.3, 0.3, 0.4),
-        (0.3, 0.3, 0.4),
-        (0.3, 0.3, 0.4),
-    ]
-]
-
-
-def sailing_outcomes(size, goal):
-    """The problem from the geometry of headings and winds, over states (x, y, side, wind).
+def sailing_outcomes(x, y, side, wind):
+    """By action: what a leg costs, and (probability, next state or None), from the geometry.
 
     The side is the sign of the cross product of the last heading and the wind.
     """
-
-    def outcomes(state):
-        x, y, side, wind = state
-        for heading in COMPASS:
-            blows = COMPASS[wind]
-            to = (x + heading[0], y + heading[1])
-            lengths = math.hypot(*heading) * math.hypot(*blows)
-            cosine = (heading[0] * blows[0] + heading[1] * blows[1]) / lengths
-            if cosine < -0.99 or not (0 <= to[0] < size and 0 <= to[1] < size):
-                continue
-            angle = round(math.degrees(math.acos(min(1.0, cosine))) / 45.0)
-            now = int(np.sign(heading[0] * blows[1] - heading[1] * blows[0]))
-            minutes = (1 + angle) * math.hypot(*heading) + (3 if side * now == -1 else 0)
-            yield (
-                heading,
-                [
-                    (p, None if to == goal else (*to, now, (wind + turn) % 8), -minutes)
-                    for turn, p in TURNS[wind].items()
-                ],
-            )
-
-    return outcomes
+    blows = COMPASS[wind]
+    for action, heading in enumerate(COMPASS):
+        to = (x + heading[0], y + heading[1])
+        cosine = np.dot(heading, blows) / (math.hypot(*heading) * math.hypot(*blows))
+        if cosine < -0.99 or not (0 <= to[0] < SIZE and 0 <= to[1] < SIZE):
+            continue
+        angle = round(math.degrees(math.acos(min(1.0, cosine))) / 45.0)
+        now = int(np.sign(heading[0] * blows[1] - heading[1] * blows[0]))
+        minutes = (1 + angle) * math.hypot(*heading) + (3 if side * now == -1 else 0)
+        winds = zip((-1, 0, 1), TURNS[wind], strict=True)
+        after = [(p, None if to == GOAL else (*to, now, (wind + turn) % 8)) for turn, p in winds]
+        yield action, minutes, after
 
 
-def sailing_state(size, x, y, side, wind):
+def sailing_state(x, y, side, wind):
     tack = {0: 0, -1: 1, 1: 2}[side]  # No tack; clockwise: from port; else from starboard.
-    return ((x * size + y) * 3 + tack) * 8 + wind
+    return ((x * SIZE + y) * 3 + tack) * 8 + wind
 
 
-def test_sailing_is_solved_as_by_a_linear_program_over_its_geometry():
-    size, goal = 4, (1, 2)
-    model = envs.sailing(size, goal=goal)
-    outcomes = sailing_outcomes(size, goal)
-    states = [
-        (x, y, side, wind)
-        for x, y in itertools.product(range(size), repeat=2)
-        if (x, y) != goal
-        for side in (-1, 0, 1)
-        for wind in range(8)
-    ]
-    values = program(states, lambda s: [action for _, action in outcomes(s)], gamma=1.0)
+def test_sailing_has_the_values_of_its_geometry():
+    """Each action's value is what the leg costs, and the values of what follows."""
+    model = envs.sailing(SIZE, goal=GOAL)
     q = finite_horizon(model, gamma=1.0, horizon=300)[0]
-    for state in states:
-        index = sailing_state(size, *state)
-        assert q[index].max() == pytest.approx(values[state], abs=1e-6)
-        # Each action, too: what it offers, and one step of look-ahead.
-        expected = {
-            COMPASS.index(heading): sum(
-                p * (reward + (0.0 if to is None else values[to])) for p, to, reward in action
-            )
-            for heading, action in outcomes(state)
-        }
-        assert model.actions(index) == tuple(sorted(expected))
-        for a, value in expected.items():
-            assert q[index, a] == pytest.approx(value, abs=1e-6)
+    for x, y, side, wind in itertools.product(range(SIZE), range(SIZE), (-1, 0, 1), range(8)):
+        if (x, y) == GOAL:
+            continue
+        index, outcomes = sailing_state(x, y, side, wind), list(sailing_outcomes(x, y, side, wind))
+        assert model.actions(index) == tuple(action for action, _, _ in outcomes)
+        for action, minutes, after in outcomes:
+            follows = sum(p * q[sailing_state(*to)].max() for p, to in after if to is not None)
+            assert q[index, action] == pytest.approx(follows - minutes, abs=1e-6)
 
 
 # ------------------------------------------------------------------------------------ Gridworld
@@ -141,21 +70,6 @@ def test_gridworld_has_the_published_utilities():
     assert model.initial_state() == 8
     assert model.reward_range == pytest.approx((-1.04, 0.96))
     assert model.successors == 3
-
-
-@pytest.mark.parametrize(
-    ("drawing", "message"),
-    [
-        (["..", "..."], "same length"),
-        (["?."], r"\['\?'\]"),
-        (["SS"], "at most one start"),
-        (["G#"], "place to be in"),
-        ([], "list of strings"),
-    ],
-)
-def test_gridworld_refuses(drawing, message):
-    with pytest.raises((ValueError, TypeError), match=message):
-        envs.gridworld(drawing)
 
 
 # ------------------------------------------------------------------------------------ Riverswim
@@ -199,27 +113,6 @@ def test_inventory_has_the_published_tables():
     assert q.argmax(-1).tolist() == [[3, 0, 0, 0], [2, 0, 0, 0], [0, 0, 0, 0]]
     # Worst: three units ordered, none sold; best: two of two units sold.
     assert model.reward_range == (-13.0, 14.0)
-
-
-def test_inventory_is_solved_as_by_a_linear_program_and_orders_up_to_a_level():
-    capacity, gamma = 12, 0.9
-    demand = poisson.pmf(np.arange(30), 4.0)
-    demand /= demand.sum()
-    costs = {"price": 5.0, "order": 6.0, "unit": 2.0, "holding": 0.3}
-
-    def outcomes(s):
-        for a in range(capacity - s + 1):
-            spent = 2.0 * a + 0.3 * (s + a) + (6.0 if a else 0.0)
-            yield [(p, max(0, s + a - d), 5.0 * min(d, s + a) - spent) for d, p in enumerate(demand)]
-
-    model = envs.inventory(capacity, list(demand), **costs)
-    q = discounted(model, gamma=gamma)
-    values = program(range(capacity + 1), outcomes, gamma)
-    assert q.max(-1) == pytest.approx([values[s] for s in range(capacity + 1)], abs=1e-5)
-    orders = q.argmax(-1)
-    level = int(np.flatnonzero(orders)[-1])
-    assert 0 < level < capacity and (orders[: level + 1] > 0).all()
-    assert len({s + a for s, a in enumerate(orders[: level + 1])}) == 1
 
 
 # --------------------------------------------------------------------------------------- Queues
@@ -271,20 +164,6 @@ def test_queues_follow_the_c_mu_rule(waiting):
     assert sampled.values == pytest.approx(queue_values(waiting, 1, 0.8), abs=5 * 0.5 / 100_000**0.5)
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"arrivals": (0.5, 0.5, 0.1, 0.1)}, "less than 1"),
-        ({"arrivals": (0.1,)}, "one entry for each"),
-        ({"rewards": (2.0, 0, 0, 0)}, r"an entry of rewards must lie in \[0, 1\]"),
-        ({"initial": (1, 1, 1, 40_000)}, "at most 32767"),
-    ],
-)
-def test_queues_refuse(settings, message):
-    with pytest.raises(ValueError, match=message):
-        envs.queues(**settings)
-
-
 # ---------------------------------------------------------------------------------------- All
 
 
@@ -296,3 +175,26 @@ def test_every_problem_can_be_planned_from_the_command_line(name):
     outcome = run(*command)
     assert outcome.code in (0, 3), outcome.output
     assert '"action"' in outcome.output
+
+
+@pytest.mark.parametrize(
+    ("make", "settings", "message"),
+    [
+        (envs.gridworld, {"drawing": ["..", "..."]}, "same length"),
+        (envs.gridworld, {"drawing": ["?."]}, r"\['\?'\]"),
+        (envs.gridworld, {"drawing": ["SS"]}, "at most one start"),
+        (envs.gridworld, {"drawing": ["G#"]}, "place to be in"),
+        (envs.gridworld, {"drawing": []}, "list of strings"),
+        (envs.queues, {"arrivals": (0.5, 0.5, 0.1, 0.1)}, "less than 1"),
+        (envs.queues, {"arrivals": (0.1,)}, "one entry for each"),
+        (envs.queues, {"rewards": (2.0, 0, 0, 0)}, r"an entry of rewards must lie in \[0, 1\]"),
+        (envs.queues, {"initial": (1, 1, 1, 40_000)}, "at most 32767"),
+        (envs.garnet, {"states": 1.5}, "states.*1.5"),
+        (envs.garnet, {"reward_density": 1.1}, "reward_density.*1.1"),
+        (envs.garnet, {"seed": -1}, "seed.*-1"),
+        (envs.garnet, {"states": 3, "successors": 4}, "successors=4.*only 3"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused_by_name(make, settings, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        make(**settings)
