@@ -45,7 +45,7 @@ def sailing_state(x, y, side, wind):
 
 
 def test_sailing_has_the_values_of_its_geometry():
-    """Each action's value is what the leg costs, and the values of what follows."""
+    """The value of each action is what its leg costs, and the values of what follows."""
     model = envs.sailing(SIZE, goal=GOAL)
     q = finite_horizon(model, gamma=1.0, horizon=300)[0]
     for x, y, side, wind in itertools.product(range(SIZE), range(SIZE), (-1, 0, 1), range(8)):

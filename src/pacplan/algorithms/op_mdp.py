@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 from pacplan.algorithms.common.certainty import CertainPlanner, check_limits, read_certain, tails_of
 from pacplan.algorithms.common.horizons import check_gamma_and_horizon
 from pacplan.algorithms.common.plans import EstimateSearch, best_estimate, root_field
-from pacplan.compiled.jit import inlined
-from pacplan.compiled.prefetch import begin_to_load
+from pacplan.compiled.jit import begin_to_load, inlined
 from pacplan.engine import steps
 from pacplan.engine.calls import CHUNK_DONE, NO_ROOM, RULE, SPENT
 from pacplan.engine.driver import Limits, Snapshot

@@ -20,8 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pacplan.compiled.jit import inlined
-from pacplan.compiled.prefetch import begin_to_load
+from pacplan.compiled.jit import begin_to_load, inlined
 
 NONE = -1
 

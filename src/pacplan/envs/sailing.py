@@ -104,11 +104,5 @@ def sailing(
 
 
 def _point(name: str, point: tuple[int, int], size: int) -> tuple[int, int]:
-    try:
-        x, y = point
-    except (TypeError, ValueError):
-        raise TypeError(f"{name} must be a point (x, y), got {point!r}") from None
-    return (
-        checks.integer(f"x of {name}", x, least=0, most=size - 1),
-        checks.integer(f"y of {name}", y, least=0, most=size - 1),
-    )
+    x, y = (checks.integer(f"a coordinate of {name}", z, least=0, most=size - 1) for z in point)
+    return x, y
