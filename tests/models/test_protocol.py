@@ -53,13 +53,6 @@ def test_exact_values_bounds_and_regret_come_from_any_table():
     assert record.regret == values.max() - values[int(record.action)]
 
 
-def test_a_number_of_states_is_assumed_where_it_is_used():
-    planner = pacplan.MDPGapE(epsilon=1.0, delta=0.1, gamma=0.7, merge="depth")
-    published, alone = delegate(), delegate(hidden=("known",))
-    assumed = [planner.plan(model, 0, seed=1, budget=500).assumptions for model in (published, alone)]
-    assert ["there are at most 30 states" in clauses for clauses in assumed] == [False, True]
-
-
 def test_a_model_need_say_nothing_more_than_it_must():
     with pytest.raises(TypeError, match="publish"):
         exact.discounted(BARE, gamma=0.7)

@@ -76,6 +76,23 @@ def test_wrappers_apply():
         model.state_of(made("CartPole-v1"))
 
 
+class Inner(gymnasium.Wrapper):
+    """Steps what it wraps by a name of its own."""
+
+    def __init__(self, env):
+        super().__init__(env)
+        self.inner = env
+
+    def step(self, action):
+        return self.inner.step(action)
+
+
+def test_wrappers_that_are_left_out_stand_for_what_they_wrap():
+    env = started(Inner(gymnasium.make("CartPole-v1", max_episode_steps=2)))
+    model = pacplan.from_gymnasium(env, successors=1, reward_range=(0, 1))
+    assert [end for _, _, end in steps_of(model, model.initial_state(), [0, 1, 0, 1])] == [False] * 4
+
+
 def test_keys():
     array = np.array([1.0, 2.0], np.float32)
     same = {"b": (array.copy(), 3), "a": [np.int64(4), "x"]}

@@ -20,7 +20,9 @@ import numpy as np
 from pacplan.models import rddl
 from pacplan.models.layers import (
     ATOMIC,
+    TRANSPARENT,
     UncopiedError,
+    all_layers,
     generators_in,
     layers_of,
     relinked,
@@ -91,15 +93,16 @@ class EnvCopy:
             self.layers = twin_of(env, copied=True)
             self._plain = Pickles(self.layers, self._own)
         else:
-            self._copy(layers_of(env))
+            self._copy(env)
         _ = getattr(self.layers[-1], "np_random", None)  # Made on first use.
         self._find_generators()
 
-    def _copy(self, live: list[Any]) -> None:
+    def _copy(self, env: Any) -> None:
+        live = layers_of(env)
         # Made without a constructor: many environments define a copy as a fresh start.
         self.layers = [object.__new__(type(layer)) for layer in live]
         self._plain = Pickles(self.layers, self._own)
-        also = self._counterparts(live)
+        also = self._counterparts(env)
         attributes = [without_windows(vars(layer)) for layer in live]
         for layer, held in zip(live, attributes, strict=True):
             for name, value in held.items():
@@ -111,10 +114,18 @@ class EnvCopy:
             self.layers[-1].render_mode = None
         relinked(self.layers)
 
-    def _counterparts(self, live: list[Any]) -> dict[int, int]:
-        """The numbers of our layers, by the addresses of those in their place."""
-        pairs = zip(live, self.layers, strict=True)
-        return {id(theirs): self._plain.numbers[id(ours)] for theirs, ours in pairs}
+    def _counterparts(self, env: Any) -> dict[int, int]:
+        """The numbers of our layers, by the addresses of those in their place.
+
+        A transparent wrapper, which is left out, stands for what it wraps.
+        """
+        found: dict[int, int] = {}
+        number, ours = 0, reversed(self.layers)
+        for layer in reversed(all_layers(env)):
+            if not found or type(layer).__name__ not in TRANSPARENT:
+                number = self._plain.numbers[id(next(ours))]
+            found[id(layer)] = number
+        return found
 
     def _content(self, layer: Any, name: str, value: Any, also: dict[int, int] | None = None) -> bytes:
         """What an attribute holds."""
@@ -180,7 +191,7 @@ class EnvCopy:
     def take(self, env: Any) -> None:
         """Bring the copy to the state that an environment of the same kind is in."""
         live = layers_of(env)
-        also, theirs = self._counterparts(live), dict[int, int]()
+        also, theirs = self._counterparts(env), dict[int, int]()
         saved: list[Any] = []
         for part, layer in zip(self._parts, live, strict=False):
             now = without_windows(vars(layer))
