@@ -67,10 +67,3 @@ def test_the_root_tells_what_the_plan_tells(name):
             assert (known.lower, known.upper) == pytest.approx((plan.lower[i], plan.upper[i]))
         if known.value is not None:
             assert known.value == pytest.approx(plan.values[i])
-
-
-def test_a_plan_outlives_a_model_that_cannot_be_pickled():
-    model = pacplan.Simulator(lambda s, a, rng: (s + 1, 0.5, False), actions=["a", "b"], successors=1)
-    plan = make("uct").plan(model, 0, seed=0, budget=100)
-    tree = pickle.loads(pickle.dumps(plan)).tree
-    assert {tree.action(0, pair) for pair in tree.tried(0)} == {"a", "b"}

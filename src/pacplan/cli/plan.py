@@ -19,8 +19,8 @@ _PLAN = f"""choose an action in a state
 Choose an action in a state, with a certificate.
 
 Exit codes: 0 the planner stopped by its own rule, or has none; 3 a budget, a deadline or a lack of
-memory stopped it before its rule, or a lack of memory before its limits (the plan is still printed);
-130 you pressed Ctrl-C (the same); 1 the model failed, or a file could not be written; 2 wrong usage.
+memory stopped it first (the plan is still printed); 130 you pressed Ctrl-C (the same); 1 the model
+failed, or a file could not be written; 2 wrong usage.
 
 PROBLEM  {", ".join(PROBLEMS)}; a Gymnasium environment, such as gym:FrozenLake-v1; or your own model
   as module:name, found from the current folder (if it is callable, it is called)
@@ -32,7 +32,8 @@ PROBLEM  {", ".join(PROBLEMS)}; a Gymnasium environment, such as gym:FrozenLake-
 --html FILE  write a page that shows the plan with its evidence, e.g. plan.html"""
 
 _ACCURACY = """
---epsilon E  how far from optimal the action may be; 0.5 by default. 5%% is of the range of values
+--epsilon E  how far from optimal the action may be; 0.5 by default. 5%% means
+  5 %% of the range of values
 --delta D  probability with which the guarantee may fail; 0.1 by default
 --gamma G  discount factor; 0.7 by default. You must give it for your own model and for gym:
 --horizon N  steps; by default the planner's own choice
@@ -42,7 +43,7 @@ _ACCURACY = """
 
 _KNOWLEDGE = """
 --value-range LOW HIGH  bounds on every discounted return from any state on
---rewards KIND  'deterministic' if a state and action always pays the same
+--rewards KIND  'deterministic' if a state and action always pay the same
 --transitions KIND  'deterministic' if a state and action always lead to the same state
 --merge WHICH  of mdp-gape and opd: equal states that share evidence: 'tree' (none), 'depth'
   (those of the same step) or, of opd, 'stationary' (all)
