@@ -86,15 +86,6 @@ def _make_root(search: Any, model: Any, state: int, ties: Any) -> int:
 
 
 @inlined
-def _next_pair(search: Any, at: int, ties: Any) -> int:
-    """The pair of the sequence with the largest B-value."""
-    link = search.tree.nodes[at].favourite
-    if link == NONE:
-        link = add_pair(search.tree, at, untried_action(search.tree, at, ties))
-    return int(link)
-
-
-@inlined
 def _next_sequence(search: Any, link: int, h: int) -> int:
     """The node of the sequence that a pair ends; NONE after the last step."""
     child = search.tree.pairs[link].child
@@ -106,7 +97,11 @@ def _next_sequence(search: Any, link: int, h: int) -> int:
 
 @episodes.select.register(Search)
 def _select(search: Any, at: int, h: int, ties: Any) -> int:
-    return _next_pair(search, at, ties)
+    """The pair of the sequence with the largest B-value."""
+    link = search.tree.nodes[at].favourite
+    if link == NONE:
+        link = add_pair(search.tree, at, untried_action(search.tree, at, ties))
+    return int(link)
 
 
 @episodes.transition.register(Search)
@@ -114,19 +109,6 @@ def _transition(
     search: Any, model: Any, h: int, successor: int, ended: bool, ties: Any
 ) -> tuple[int, int]:
     return _next_sequence(search, search.path[h].pair, h), CHUNK_DONE
-
-
-@inlined
-def _play_out(search: Any, length: int, ties: Any) -> None:
-    """After the end of an episode the rest of its sequence earns nothing and makes no calls."""
-    at = search.path[length - 1].child
-    for h in range(length, search.problem[0].horizon):
-        link = _next_pair(search, at, ties)
-        step = search.path[h]
-        step.node = at
-        step.pair = link
-        at = _next_sequence(search, link, h)
-        step.child = at
 
 
 @episodes.backup.register(Search)
@@ -137,7 +119,12 @@ def _backup(search: Any, length: int, rest: float, ties: Any) -> None:
     bounds to that depth, so only the sequences that begin like the one played change.
     """
     tree, problem = search.tree, search.problem[0]
-    _play_out(search, length, ties)
+    # After the end of an episode the rest of its sequence earns nothing and makes no calls.
+    for h in range(length, problem.horizon):
+        step = search.path[h]
+        step.node = search.path[h - 1].child
+        step.pair = episodes.select(search, step.node, h, ties)
+        step.child = _next_sequence(search, step.pair, h)
     for h in range(problem.horizon - 1, -1, -1):
         step = search.path[h]
         earned = problem.lowest + problem.width * step.reward if h < length else 0.0

@@ -112,8 +112,7 @@ def _representative(tree: TreeArrays, at: int, maximises: bool, rng: Any) -> int
 @episodes.make_root.register(Search)
 def _make_root(search: Any, model: Any, state: int, ties: Any) -> int:
     set_bounds(search.tree, add_node(search.tree, state, search.root.size), 1.0, 0.0)
-    for action in range(search.root.size):
-        arm = search.root[action]
+    for arm in search.root:
         arm.upper = 1.0
         arm.estimate = 0.5
         arm.pair = NONE
@@ -219,27 +218,19 @@ def _backup(search: Any, length: int, rest: float, ties: Any) -> None:
     search.decision[0].stands = 0
 
 
-@inlined
-def _decide(search: Any, ties: Any) -> None:
-    """Choose b and c by UGapE's rule or by LUCB's; look at the one with the wider interval."""
-    decision, root = search.decision[0], search.root
-    if decision.stands:
-        return
-    upper, lower = root.upper, root.lower
-    best, challenger = best_and_challenger(upper, lower, _TIE, ties)
-    if search.lucb and upper.size > 1:
-        best = argmax_at_random(root.estimate, NONE, _TIE, ties)
-        challenger = argmax_at_random(upper, best, _TIE, ties)
-    decision.stands = 1
-    decision.best = best
-    decision.play = wider(upper, lower, best, challenger, _TIE, ties)
-
-
 @episodes.finished.register(Search)
 def _finished(search: Any, model: Any, most_calls: int, ties: Any) -> bool:
-    _decide(search, ties)
-    gap = gap_of(search.root.upper, search.root.lower, search.decision[0].best)
-    return bool(gap <= search.epsilon)
+    """Choose b and c by UGapE's rule or by LUCB's; look at the one with the wider interval."""
+    decision, upper, lower = search.decision[0], search.root.upper, search.root.lower
+    if not decision.stands:
+        best, challenger = best_and_challenger(upper, lower, _TIE, ties)
+        if search.lucb and upper.size > 1:
+            best = argmax_at_random(search.root.estimate, NONE, _TIE, ties)
+            challenger = argmax_at_random(upper, best, _TIE, ties)
+        decision.stands = 1
+        decision.best = best
+        decision.play = wider(upper, lower, best, challenger, _TIE, ties)
+    return bool(gap_of(upper, lower, decision.best) <= search.epsilon)
 
 
 class UGapEMCTS(Planner):
