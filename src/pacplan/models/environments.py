@@ -133,8 +133,7 @@ class GymnasiumSimulator(Simulator):
         """The actions that can be taken in the state that the environment is in."""
         if not callable(self._choices):
             return self._choices
-        # Copies: a step may change what the environment handed out.
-        offered = [own_copy(action) for action in self._choices(self.base)]
+        offered = list(self._choices(self.base))
         if not offered:
             raise BrokenPromiseError(
                 "actions= leaves nothing to do in a state in which the episode has not ended"
@@ -179,7 +178,7 @@ class GymnasiumSimulator(Simulator):
         yield None, copy.deepcopy(self._held.reset(start)), 0.0, False
         for luck, rng in steps:
             offered = self._offered()
-            action = offered[int(luck * len(offered))]
+            action = own_copy(offered[int(luck * len(offered))])  # A step may change the environment's.
             observation, reward, terminated, truncated, _ = self._held.step(own_copy(action), rng)
             # Copies: the next step may change the very same objects.
             yield copy.deepcopy((action, observation, reward, bool(terminated or truncated)))

@@ -117,7 +117,12 @@ def from_gymnasium(
             )
         if report.problems:
             raise BrokenPromiseError(
-                "\n- ".join([f"{_name(env)} does not do what the model promises:", *report.problems])
+                "\n- ".join(
+                    [
+                        f"{type(env.unwrapped).__name__} does not do what the model promises:",
+                        *report.problems,
+                    ]
+                )
             )
     model.assumptions = _assumptions(env, model, key)
     return model
@@ -182,10 +187,6 @@ def _library(name: str) -> Any:
         ) from None
 
 
-def _name(env: Any) -> str:
-    return type(getattr(env, "unwrapped", env)).__name__
-
-
 def recorded(env: Any) -> Any:
     """The environment in a wrapper that records how it got where it is, so that it can be replayed.
 
@@ -197,7 +198,7 @@ def recorded(env: Any) -> Any:
     outermost wrapper, and be reset before use. A reset without a seed gets one, drawn from the last
     that was given.
     """
-    _library(_name(env))
+    _library("pacplan.recorded")
     from pacplan.models.recording import ActionRecorder
 
     return ActionRecorder(env)

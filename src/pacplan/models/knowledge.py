@@ -134,8 +134,10 @@ def check_bounds(bounds: Any) -> Bounds | None:
 
 def check_guidance(name: str, function: Any) -> Function | None:
     """A function of (state, h), or None."""
-    if function is None or callable(function):
-        return None if function is None else _of_state_and_steps(function)
+    if function is None:
+        return None
+    if callable(function):
+        return _of_state_and_steps(function)
     raise TypeError(
         f"{name} must be a function of the state, or of the state and the number of steps taken, "
         f"got {function!r}"
