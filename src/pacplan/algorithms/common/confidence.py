@@ -112,11 +112,9 @@ class Targeted:
 
     def check_target(self) -> None:
         """Refuse settings that no horizon suits."""
-        if self.target == "infinite" and self.gamma == 1.0:
-            raise ValueError('target="infinite" needs gamma < 1')
-        if self.target == "infinite" and self.epsilon == 0.0:
+        if self.target == "infinite" and (self.gamma == 1.0 or self.epsilon == 0.0):
             raise ValueError(
-                'target="infinite" needs epsilon > 0, because every horizon cuts off some rewards'
+                'target="infinite" needs gamma < 1 and epsilon > 0: every horizon cuts off some rewards'
             )
         if self._horizon is None:
             _ = self.horizon  # Raises if the default would be out of reach.
