@@ -29,16 +29,6 @@ def test_same_seed_same_plan_whatever_the_chunks():
     assert answer(PLANNER.plan(MODEL, 0, seed=np.random.SeedSequence(7))) == answer(first)
 
 
-def test_deadline(clock):
-    def tick(snapshot):
-        clock.now += 0.01
-
-    plan = ANYTIME.plan(MODEL, 0, seed=0, time_limit=0.195, callback=tick)
-    assert plan.stopped_by == "deadline"
-    assert plan.samples > 0
-    assert 0.195 <= plan.seconds < 0.22
-
-
 def test_deadline_in_the_middle_of_a_slow_episode(clock):
     def step(state, action, rng):
         clock.now += 0.005
@@ -47,7 +37,7 @@ def test_deadline_in_the_middle_of_a_slow_episode(clock):
     planner = pacplan.MDPGapE(epsilon=0.0, delta=0.1, gamma=0.99, horizon=15)
     model = pacplan.Simulator(step, actions=2, successors=1)
     plan = planner.plan(model, 0, time_limit=0.1)
-    assert plan.stopped_by == "deadline"
+    assert plan.stopped_by == "deadline" and 0.095 <= plan.seconds < 0.11
     assert 19 <= plan.samples <= 21
     assert plan.episodes == 2
     assert plan.tree.pairs["n"].sum() == plan.samples

@@ -71,12 +71,7 @@ class Checkpoint:
 
     @classmethod
     def read(cls, path: str | Path) -> "Checkpoint":
-        """The checkpoint in a file.
-
-        Raises:
-            ValueError: it is not a checkpoint, or it is damaged.
-            OSError: it cannot be read.
-        """
+        """The checkpoint in a file; raises ValueError if there is none or it is damaged."""
         content = Path(path).read_bytes()
         archive, digest = content[:-_DIGEST], content[-_DIGEST:]
         if hashlib.sha256(archive).digest() != digest:
@@ -122,8 +117,7 @@ class CheckpointKeeper:
     def start(self, search: "KernelSearch") -> float:
         """Put a search that has made no call yet where the checkpoint says; returns seconds it took.
 
-        Raises:
-            OSError: the first checkpoint cannot be written.
+        Without one, it writes the first, and raises OSError if it cannot.
         """
         search.session.log = []
         if self.saved is None:
