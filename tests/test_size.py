@@ -33,7 +33,7 @@ ROOMS = {
     "envs": 520,
     "experiments": 1240,
     "models": 3280,
-    "parallel": 800,
+    "parallel": 790,
     "testing": 1950,
     "theory": 1020,
     "views": 850,

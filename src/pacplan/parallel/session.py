@@ -164,14 +164,14 @@ class SpeculativeSession(PythonSession):
         number = queue.taken + queue.ahead
         queue.ahead += 1
         future = queue.draws.get(number)
-        if future is None and (self.needed is None or self._is_likely_needed()):
+        worth = self.needed is None or (self._chance >= _LEAST_CHANCE and self._has_room())
+        if future is None and worth:
             seed = queue.key if queue.given else (*queue.key, number)
             future = queue.draws[number] = self._submit(self.states[key], label, h, seed)
             self.made += 1
             self._under_way.add(future)
             future.add_done_callback(self._news.put)
-        found = None if future is None else self._found(future)
-        if found is not None:
+        if future is not None and (found := self._found(future)) is not None:
             return found[0]
         if self.needed is None:
             self.needed = future
@@ -180,9 +180,6 @@ class SpeculativeSession(PythonSession):
         guess, chance = self._guess(queue, key)
         self._chance *= chance
         return guess
-
-    def _is_likely_needed(self) -> bool:
-        return self._chance >= _LEAST_CHANCE and self._has_room()
 
     def _has_room(self) -> bool:
         """Whether more calls may be begun ahead."""
