@@ -180,5 +180,6 @@ def test_the_whole_is_run_in_small():
     for cell in report.cells:
         promised = PLANNERS[cell.planner].promise(FAMILIES[cell.family]).shares
         missing = set(promised) - {verdict.check for verdict in cell.verdicts}
-        # Where epsilon is 0 no planner comes to the end of its own rule.
-        assert missing <= ({"value"} if cell.family in ("lucky", "unlucky") else set())
+        # Where epsilon is 0 no planner comes to the end of its own rule; SmoothCruiser seldom does.
+        endless = cell.family in ("lucky", "unlucky") or cell.planner == "smooth-cruiser"
+        assert missing <= ({"value"} if endless else set())
