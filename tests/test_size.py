@@ -19,8 +19,8 @@ ROOMS = {
     "algorithms": 2300,
     "algorithms/atlas": 2020,
     "algorithms/betting": 580,
-    "algorithms/bracket": 1690,
-    "algorithms/canopy": 1700,
+    "algorithms/bracket": 1420,
+    "algorithms/canopy": 1520,
     "algorithms/common": 1700,
     "algorithms/mdp_gape": 850,
     "algorithms/opd": 710,
@@ -40,7 +40,7 @@ ROOMS = {
 }
 TESTS_OF = {
     ".": 3440,
-    "algorithms": 4840,
+    "algorithms": 4590,
     "bounds": 650,
     "compiled": 850,
     "core": 360,
