@@ -11,7 +11,7 @@ from pacplan.compiled.interpreted import interpreted
 from pacplan.core import checks
 
 kl_upper, kl_lower = interpreted(bernoulli.kl_upper), interpreted(bernoulli.kl_lower)
-ball_max, ball_min = interpreted(simplex.ball_max), interpreted(simplex.ball_min)
+ball_max = interpreted(simplex.ball_max)
 
 
 def mean_interval(mean: float, radius: float) -> tuple[float, float]:
@@ -54,7 +54,7 @@ def expectation_interval(
         hidden += [checks.real("unseen", value) for value in unseen]
     low, high = min(hidden, default=np.inf), max(hidden, default=-np.inf)
     c = _radius(radius)
-    lowest = ball_min(p, f, len(p), low, c, [0.0] * len(p))
+    lowest = -ball_max(p, [-x for x in f], len(p), -low, c)
     return float(lowest), float(ball_max(p, f, len(p), high, c))
 
 

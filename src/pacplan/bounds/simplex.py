@@ -2,8 +2,8 @@
 
     max{ p.f : p in the simplex of B outcomes, KL(p_hat, p) <= c },   c = threshold / n
 
-and the minimum, its mirror image. Outcomes that were never seen have p_hat = 0 and the value
-`unseen`. The maximum has the dual form
+The minimum is its mirror image, with all values negated. Outcomes that were never seen have p_hat = 0
+and the value `unseen`. The maximum has the dual form
 
     min over v >= max f of  G(v) = v - e^(-c) prod_k (v - f_k)^(p_hat_k)
 
@@ -130,14 +130,3 @@ def ball_max(p: Any, f: Any, seen: int, unseen: float, c: float) -> float:
         t = exp(z)
     logs = _log_product(p, f, seen, mean, top, t)
     return float(min(top, mean - (top - mean + t) * expm1(logs - c) + margin))
-
-
-@called
-def ball_min(p: Any, f: Any, seen: int, unseen: float, c: float, scratch: Any) -> float:
-    """Smallest expectation over the ball; `scratch` holds at least `seen` numbers.
-
-    `unseen` is plus infinity if all B outcomes were seen. Never too large.
-    """
-    for k in range(seen):
-        scratch[k] = -f[k]
-    return -ball_max(p, scratch, seen, -unseen, c)

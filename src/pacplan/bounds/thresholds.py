@@ -17,7 +17,7 @@ runs actually used, and `sharp` leads to smaller regret than both from about 30 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from inspect import Parameter, signature
+from inspect import signature
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -133,17 +133,14 @@ def _lemma(setting: Setting) -> Thresholds:
 
 
 def _of_scalars(function: Callable[..., float], delta: float) -> Threshold:
-    """A user's function of n, or of (n, delta), made to work on arrays."""
+    """A user's function of n, or of n and `delta`, made to work on arrays."""
     try:
-        known = list(signature(function).parameters.values())
+        rest = {"delta": delta} if "delta" in signature(function).parameters else {}
     except ValueError:
-        known = []  # A built-in such as math.log does not say.
-    kinds = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
-    needed = [p for p in known if p.kind in kinds and (p.default is p.empty or p.name == "delta")]
-    rest = (delta,) * (len(needed) == 2)
+        rest = {}  # A built-in such as math.log does not say what it takes.
 
     def vectorised(n: NDArray[np.float64]) -> NDArray[np.float64]:
-        levels = [function(int(x), *rest) for x in n]
+        levels = [function(int(x), **rest) for x in n]
         for level in levels:
             if not isinstance(level, int | float | np.number):
                 raise ValueError(f"thresholds must return a finite number >= 0, got {level!r}")

@@ -7,7 +7,7 @@ import numpy as np
 
 from pacplan.algorithms.mdp_gape.graph import look_up, tightest
 from pacplan.bounds.bernoulli import MOST_KEPT, kl_upper_from, share_upper, warm_start
-from pacplan.bounds.simplex import ball_max, ball_min, one_seen_max
+from pacplan.bounds.simplex import ball_max, one_seen_max
 from pacplan.bounds.thresholds import REWARD, TRANSITION
 from pacplan.compiled.jit import inlined
 from pacplan.engine.tree import NONE
@@ -85,14 +85,14 @@ def _many_outcomes(search: Any, h: int) -> tuple[float, float]:
         child = tree.nodes[outcome]
         ball.p[seen] = child.count / pair.n
         ball.upper[seen] = child.upper
-        ball.lower[seen] = child.lower
+        ball.fallen[seen] = -child.lower
         seen += 1
         outcome = child.sibling
     if seen == search.problem[0].successors:
         high, low = -np.inf, np.inf
     return (
         ball_max(ball.p, ball.upper, seen, high, radius),
-        ball_min(ball.p, ball.lower, seen, low, radius, ball.scratch),
+        -ball_max(ball.p, ball.fallen, seen, -low, radius),
     )
 
 

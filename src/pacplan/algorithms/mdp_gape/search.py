@@ -57,10 +57,8 @@ DECISION = np.dtype(
     ]
 )
 
-# Workspace for a KL ball of more than two outcomes.
-BALL = np.dtype(
-    [("p", np.float64), ("upper", np.float64), ("lower", np.float64), ("scratch", np.float64)]
-)
+# Workspace for a KL ball of more than two outcomes; the lower bounds are negated.
+BALL = np.dtype([("p", np.float64), ("upper", np.float64), ("fallen", np.float64)])
 
 
 class GapSearch(KernelSearch):
