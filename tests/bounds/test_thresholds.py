@@ -9,7 +9,7 @@ from scipy.stats import binom
 
 from pacplan.bounds import Thresholds
 from pacplan.bounds.intervals import kl_lower, kl_upper
-from pacplan.bounds.thresholds import REWARD, TRANSITION, Setting, check, more_radii, resolve
+from pacplan.bounds.thresholds import REWARD, TRANSITION, Radii, Setting, check, radii_of, resolve
 
 COUNTS = np.array([1.0, 2.0, 3.0, 7.0, 10.0, 100.0, 12345.0, 1e7])
 
@@ -72,7 +72,9 @@ def test_within_a_budget_multiples_of_the_logarithm_of_the_episodes(name, reward
 
 def rows_of(thresholds, upto, **options):
     check(thresholds)
-    return more_radii(np.zeros((1, 2)), resolve(thresholds, setting(**options)), upto)
+    radii = radii_of(thresholds, setting(**options))
+    radii.extend(upto)
+    return radii.rows
 
 
 @pytest.mark.parametrize(
@@ -121,10 +123,11 @@ def test_ready_made_thresholds_that_are_not_vectorised_raise():
 @pytest.mark.parametrize("successors", [1, 3])
 def test_radii_are_beta_over_n_however_the_table_is_extended(name, successors):
     beta = resolve(name, setting(0.05, successors, 4, 5, episodes=1000))
-    rows = np.zeros((1, 2))
+    radii = Radii(beta)
     for most in (1, 2, 3, 1024, 1025, 4999):
-        rows = more_radii(rows, beta, most)
-        assert len(rows) > most
+        radii.extend(most)
+        assert len(radii.rows) > most
+    rows = radii.rows
     n = np.arange(1.0, len(rows))
     assert rows[1:, REWARD] == pytest.approx(beta.reward(n) / n, rel=1e-14)
     assert rows[1:, TRANSITION] == pytest.approx(beta.transition(n) / n, rel=1e-14)

@@ -9,11 +9,15 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-log = np.vectorize(math.log, otypes=[np.float64])
-"""The natural logarithm of each number, which must be positive."""
 
-log1p = np.vectorize(math.log1p, otypes=[np.float64])
-"""log(1 + x) of each number, which must exceed -1."""
+def log(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The natural logarithm of each number, which must be positive."""
+    return np.array(list(map(math.log, x.tolist())), np.float64)
+
+
+def log1p(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """log(1 + x) of each number, which must exceed -1."""
+    return np.array(list(map(math.log1p, x.tolist())), np.float64)
 
 
 def powers(base: float, count: int) -> NDArray[np.float64]:

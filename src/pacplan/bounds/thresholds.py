@@ -17,13 +17,16 @@ runs actually used, and `sharp` leads to smaller regret than both from about 30 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from inspect import signature
+from threading import get_ident
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pacplan.bounds import elementary
+from pacplan.bounds.bernoulli import MOST_SHARES
 
 Threshold = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
@@ -76,8 +79,8 @@ def check(thresholds: Any) -> None:
     pair = isinstance(thresholds, tuple) and len(thresholds) == 2 and all(map(callable, thresholds))
     if not (pair or isinstance(thresholds, str | Thresholds)):
         raise TypeError(
-            "thresholds must be a name, a pair of functions (reward, transition) of n or of "
-            f"(n, delta), or a pacplan.bounds.Thresholds; got {thresholds!r}"
+            "thresholds must be a name, a pair of functions (reward, transition) of n, or of n and "
+            f"delta, or a pacplan.bounds.Thresholds; got {thresholds!r}"
         )
 
 
@@ -149,27 +152,55 @@ def _of_scalars(function: Callable[..., float], delta: float) -> Threshold:
     return vectorised
 
 
-# Columns of a table of radii.
-REWARD, TRANSITION = range(2)
+# Columns of a table of radii. After each there is one for e^(-c), which is 0 until a search fills it.
+REWARD, TRANSITION = 0, 2
+# Longer tables do not outlive the plan that needed them.
+_SMALL_TABLE = 1 << 16
 
 
-def more_radii(radii: NDArray[np.float64], thresholds: Thresholds, most: int) -> NDArray[np.float64]:
-    """A table of radii c = beta(n) / n, for rewards and transitions, with rows 1..most or more.
+class Radii:
+    """Radii c = beta(n) / n, tabulated as far as searches need them, and what these keep beside them.
 
-    The rows that are known stay. Row 0 is not used.
+    Attributes:
+        thresholds: the exploration functions beta.
+        rows: for n = 1, 2, ...; row 0 is not used.
+        shares: solutions for radii of transitions (`share_upper`).
     """
-    old = len(radii)
-    if most < old:
-        return radii
-    rows = np.zeros((max(most + 1, old * 3 // 2, 256), 2))
-    rows[:old] = radii
-    counts = np.arange(max(old, 1), len(rows), dtype=np.float64)
-    for column, function in enumerate((thresholds.reward, thresholds.transition)):
-        beta = np.asarray(function(counts), np.float64)
-        if beta.shape != counts.shape or not (beta >= 0.0).all() or np.isinf(beta).any():
-            raise ValueError(
-                "thresholds must return a finite number >= 0 for every n >= 1; those named "
-                f"{thresholds.name!r} do not"
-            )
-        rows[max(old, 1) :, column] = beta / counts
-    return rows
+
+    def __init__(self, thresholds: Thresholds) -> None:
+        self.thresholds = thresholds
+        self.rows, self.shares = np.zeros((1, 4)), np.zeros(MOST_SHARES)
+
+    def extend(self, most: int) -> None:
+        """Make sure that rows 1..most exist."""
+        old = len(self.rows)
+        if most < old:
+            return
+        if most > _SMALL_TABLE:
+            _shared.cache_clear()
+        rows = np.zeros((max(most + 1, old * 3 // 2, 256), 4))
+        rows[:old] = self.rows
+        counts = np.arange(old, len(rows), dtype=np.float64)
+        chosen = self.thresholds
+        for column, function in ((REWARD, chosen.reward), (TRANSITION, chosen.transition)):
+            beta = np.asarray(function(counts), np.float64)
+            if beta.shape != counts.shape or not (beta >= 0.0).all() or np.isinf(beta).any():
+                raise ValueError(
+                    "thresholds must return a finite number >= 0 for every n >= 1; those named "
+                    f"{chosen.name!r} do not"
+                )
+            rows[old:, column] = beta / counts
+        self.rows = rows
+
+
+@lru_cache(maxsize=8)
+def _shared(thread: int, name: str, setting: Setting) -> Radii:
+    # Searches write to it, so each thread has its own.
+    return Radii(resolve(name, setting))
+
+
+def radii_of(thresholds: Any, setting: Setting) -> Radii:
+    """The radii of the user's `thresholds` in a setting; plans with the same share them."""
+    if isinstance(thresholds, str):
+        return _shared(get_ident(), thresholds, setting)
+    return Radii(resolve(thresholds, setting))

@@ -14,6 +14,15 @@ from pacplan.engine.tree import NONE
 
 
 @inlined
+def _decay(search: Any, n: int, column: int) -> float:
+    """e^(-c) for a radius c, kept beside it."""
+    radii = search.radii
+    if radii[n, column + 1] == 0.0:
+        radii[n, column + 1] = exp(-radii[n, column])
+    return float(radii[n, column + 1])
+
+
+@inlined
 def _reward_bounds(search: Any, h: int) -> tuple[float, float]:
     """The confidence interval of the mean reward of the pair at step h of the path, in [0, 1]."""
     step = search.path[h]
@@ -25,9 +34,9 @@ def _reward_bounds(search: Any, h: int) -> tuple[float, float]:
     # Exact at both ends, where the bounds are closed.
     mean = 1.0 if pair.reward >= pair.n else pair.reward * share
     if mean == 0.0:
-        return 1.0 - exp(-radius), 0.0
+        return 1.0 - _decay(search, pair.n, REWARD), 0.0
     if mean == 1.0:
-        return 1.0, exp(-radius)
+        return 1.0, _decay(search, pair.n, REWARD)
     drift = (step.reward - mean) * share
     guess = warm_start(mean, pair.reward_up, drift, radius, before)
     up = kl_upper_from(mean, radius, guess)
@@ -107,7 +116,7 @@ def _next_bounds(search: Any, h: int) -> tuple[float, float]:
         if problem.successors == 1:
             return child.upper, child.lower
         after = search.values[problem.horizon - h - 1]
-        decay = exp(-search.radii[pair.n, TRANSITION])
+        decay = _decay(search, pair.n, TRANSITION)
         return (
             one_seen_max(child.upper, after.outcome_upper, decay),
             -one_seen_max(-child.lower, -after.outcome_lower, decay),

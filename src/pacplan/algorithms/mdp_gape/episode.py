@@ -39,7 +39,7 @@ class Search:
     fixed_rewards: bool  # rewards are deterministic: the first reveals the mean
     bounded: bool  # the user knows bounds on values
     values: Any  # records of VALUE_RANGE
-    radii: NDArray[np.float64]  # see `more_radii`
+    radii: NDArray[np.float64]  # rows of `Radii`
     shares: NDArray[np.float64]  # solutions for these radii
     root: Any  # records of ROOT
     decision: Any  # one record of DECISION

@@ -65,7 +65,7 @@ class MDPGapE(Targeted, Planner):
             smallest H with gamma^H <= 1/100.
         thresholds: "lemma" (proven); "paper" (the paper's experiments); for a fixed budget "budget"
             (the paper's text), "published" (its runs) or "sharp" (less regret); a pair of your own
-            functions (reward, transition) of n or of (n, delta), or a `bounds.Thresholds`.
+            functions (reward, transition) of n, or of n and `delta`, or a `bounds.Thresholds`.
         goal: "action" or "value".
         merge: "tree": a node for every history; "depth": one for all histories that lead to the same
             state at the same depth, so that each learns from the others. All bounds are then renewed

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from pacplan.algorithms.common.horizons import split
 from pacplan.algorithms.mdp_gape import episode
 from pacplan.algorithms.mdp_gape.graph import MERGED_NODE, empty_graph
-from pacplan.bounds.bernoulli import MOST_SHARES
 from pacplan.bounds.intervals import mean_interval
-from pacplan.bounds.thresholds import REWARD, Setting, for_a_budget, more_radii, resolve
+from pacplan.bounds.thresholds import REWARD, Setting, for_a_budget, radii_of
 from pacplan.engine.merge_table import grown
 from pacplan.engine.query import Query
 from pacplan.engine.search import KernelSearch
@@ -81,7 +80,8 @@ class GapSearch(KernelSearch):
         if merges and model.states is not None and model.max_actions is not None:
             pairs = _merged_pairs(model.states, model.max_actions, successors, horizon)
             setting = setting._replace(pairs=pairs)
-        self.thresholds = resolve(planner.thresholds, setting)
+        self.radii = radii_of(planner.thresholds, setting)
+        self.thresholds = self.radii.thresholds
         self.certifies = self.thresholds.proven
         values = value_range(model.reward_range, model.may_end, planner.gamma, horizon)
         last = values[-1].tolist()  # node_upper, node_lower, outcome_upper, outcome_lower
@@ -94,8 +94,8 @@ class GapSearch(KernelSearch):
             "fixed_rewards": planner.rewards == "deterministic",
             "bounded": planner.value_bounds is not None,
             "values": values,
-            "radii": np.zeros((1, 2)),
-            "shares": np.zeros(MOST_SHARES),
+            "radii": self.radii.rows,
+            "shares": self.radii.shares,
             "root": np.zeros(len(query.actions), ROOT),
             "decision": np.zeros(1, DECISION),
             "ball": np.zeros(model.successors or 1, BALL),
@@ -114,8 +114,8 @@ class GapSearch(KernelSearch):
 
     def make_room(self, episodes: int) -> None:
         """Make room for more visits to a pair, and for more merged nodes."""
-        most = int(self.report["episodes"]) + episodes + 2
-        self.arrays["radii"] = more_radii(self.arrays["radii"], self.thresholds, most)
+        self.radii.extend(int(self.report["episodes"]) + episodes + 2)
+        self.arrays["radii"] = self.radii.rows
         graph = self.arrays["graph"]
         if graph is not None:
             table = grown(graph.table, episodes * self.horizon + 1, self.memory)
@@ -129,7 +129,8 @@ class GapSearch(KernelSearch):
         none was. NaN for actions of the root that were never tried.
         """
         nodes, pairs, problem = self.tree.nodes, self.tree.pairs, self.problem[0]
-        same = np.arange(len(nodes)) if self.arrays["graph"] is None else nodes["same"]
+        merges = self.arrays["graph"] is not None
+        same = nodes["same"] if merges else np.arange(len(nodes))
         best = 0.5 * (nodes["upper"] + nodes["lower"])
         levels, at = list[Any](), np.arange(1)
         while at.size:
@@ -138,7 +139,7 @@ class GapSearch(KernelSearch):
             owners, made = at[of[visited]], made[visited]
             of, after = _linked(pairs["child"][made], nodes["sibling"])
             levels.append((owners, made, of, after))
-            at = np.unique(same[after])
+            at = np.unique(same[after]) if merges else after
         for owners, made, of, after in reversed(levels):
             visits = 1 if self.arrays["fixed_rewards"] else pairs["n"][made]
             value = problem["lowest"] + problem["width"] * (pairs["reward"][made] / visits)
