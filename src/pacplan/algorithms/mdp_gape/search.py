@@ -130,9 +130,9 @@ class GapSearch(KernelSearch):
         """
         nodes, pairs, problem = self.tree.nodes, self.tree.pairs, self.problem[0]
         merges = self.arrays["graph"] is not None
-        same = nodes["same"] if merges else np.arange(len(nodes))
+        same = nodes["same"] if merges else np.arange(len(nodes), dtype=np.int32)
         best = 0.5 * (nodes["upper"] + nodes["lower"])
-        levels, at = list[Any](), np.arange(1)
+        levels, at = list[Any](), np.zeros(1, np.int32)
         while at.size:
             of, made = _linked(nodes["first"][at], pairs["sibling"])
             visited = pairs["n"][made] > 0
@@ -140,7 +140,8 @@ class GapSearch(KernelSearch):
             of, after = _linked(pairs["child"][made], nodes["sibling"])
             levels.append((owners, made, of, after))
             at = np.unique(same[after]) if merges else after
-        for owners, made, of, after in reversed(levels):
+        while levels:
+            owners, made, of, after = levels.pop()
             visits = 1 if self.arrays["fixed_rewards"] else pairs["n"][made]
             value = problem["lowest"] + problem["width"] * (pairs["reward"][made] / visits)
             share = problem["gamma"] * nodes["count"][after] / pairs["n"][made[of]]
@@ -160,9 +161,11 @@ class GapSearch(KernelSearch):
         return partial(_read, low, width, fixed, self.arrays["radii"][: most + 1, REWARD].copy())
 
 
-def _linked(first: NDArray[Any], after: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _linked(first: NDArray[Any], after: NDArray[Any]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """The members of linked lists, given their first ones: the number of the list, and the member."""
-    of, lists, members = np.arange(len(first)), [np.arange(0)], [np.arange(0)]
+    # Half the memory of NumPy's usual integers: a tree may fill most of it.
+    of, none = np.arange(len(first), dtype=np.int32), np.zeros(0, np.int32)
+    lists, members = [none], [none]
     while of.size:
         there = first != NONE
         of, first = of[there], first[there]
