@@ -36,17 +36,14 @@ NAMED = ("lemma", "paper", *_FIXED_BUDGET)
 
 
 class Setting(NamedTuple):
-    """What thresholds may depend on, besides the number n of visits to a pair.
-
-    `pairs` bounds the number of pairs that a search can have, if a bound better than (BK)^H is known.
-    """
+    """What thresholds may depend on, besides the number n of visits to a pair."""
 
     delta: float
     successors: int
     actions: int | None
     horizon: int
     episodes: int | None
-    pairs: int | None = None
+    pairs: int | None = None  # most that a search can have, if that is known to be less than (BK)^H
 
 
 @dataclass(frozen=True)
@@ -116,9 +113,8 @@ def resolve(thresholds: Any, setting: Setting) -> Thresholds:
 def _lemma(setting: Setting) -> Thresholds:
     """The paper's Lemma 2.
 
-    The lemma counts (BK)^H pairs. At B = 1 there are more, but two of its three events are sure, so
-    the factor 3 makes up for that; only at B = K = 1 the H pairs themselves are counted. If the
-    setting knows of fewer pairs, those are counted.
+    It counts (BK)^H pairs, or fewer if the setting knows so. At B = 1 there are more, but two of its
+    three events are sure, so the factor 3 makes up for that; at B = K = 1 there are H.
     """
     b, k, h = setting.successors, setting.actions, setting.horizon
     assert k is not None
@@ -144,9 +140,9 @@ def _of_scalars(function: Callable[..., float], delta: float) -> Threshold:
 
     def vectorised(n: NDArray[np.float64]) -> NDArray[np.float64]:
         levels = [function(int(x), **rest) for x in n]
-        for level in levels:
-            if not isinstance(level, int | float | np.number):
-                raise ValueError(f"thresholds must return a finite number >= 0, got {level!r}")
+        wrong = [level for level in levels if not isinstance(level, int | float | np.number)]
+        if wrong:
+            raise ValueError(f"thresholds must return a finite number >= 0, got {wrong[0]!r}")
         return np.array(levels, np.float64)
 
     return vectorised
@@ -154,29 +150,23 @@ def _of_scalars(function: Callable[..., float], delta: float) -> Threshold:
 
 # Columns of a table of radii. After each there is one for e^(-c), which is 0 until a search fills it.
 REWARD, TRANSITION = 0, 2
-# Longer tables do not outlive the plan that needed them.
 _SMALL_TABLE = 1 << 16
 
 
 class Radii:
-    """Radii c = beta(n) / n, tabulated as far as searches need them, and what these keep beside them.
-
-    Attributes:
-        thresholds: the exploration functions beta.
-        rows: for n = 1, 2, ...; row 0 is not used.
-        shares: solutions for radii of transitions (`share_upper`).
-    """
+    """Radii c = beta(n) / n as far as searches need them, and what these keep beside them."""
 
     def __init__(self, thresholds: Thresholds) -> None:
         self.thresholds = thresholds
-        self.rows, self.shares = np.zeros((1, 4)), np.zeros(MOST_SHARES)
+        self.rows = np.zeros((1, 4))  # for n = 1, 2, ...; row 0 is not used
+        self.shares = np.zeros(MOST_SHARES)  # see `share_upper`
 
     def extend(self, most: int) -> None:
         """Make sure that rows 1..most exist."""
         old = len(self.rows)
         if most < old:
             return
-        if most > _SMALL_TABLE:
+        if most > _SMALL_TABLE:  # It is not to outlive the plan.
             _shared.cache_clear()
         rows = np.zeros((max(most + 1, old * 3 // 2, 256), 4))
         rows[:old] = self.rows
@@ -185,10 +175,8 @@ class Radii:
         for column, function in ((REWARD, chosen.reward), (TRANSITION, chosen.transition)):
             beta = np.asarray(function(counts), np.float64)
             if beta.shape != counts.shape or not (beta >= 0.0).all() or np.isinf(beta).any():
-                raise ValueError(
-                    "thresholds must return a finite number >= 0 for every n >= 1; those named "
-                    f"{chosen.name!r} do not"
-                )
+                rule = "thresholds must return a finite number >= 0 for every n >= 1"
+                raise ValueError(f"{rule}; those named {chosen.name!r} do not")
             rows[old:, column] = beta / counts
         self.rows = rows
 

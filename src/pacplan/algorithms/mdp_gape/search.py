@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 # What the search knows of an action that was tried.
 PAIR = np.dtype(
     [
-        # Sum of rewards scaled to [0, 1]; the mean itself if one visit or the model reveals it.
-        ("reward", np.float64),
+        ("reward", np.float64),  # sum of those scaled to [0, 1]; the mean itself if one visit tells
         ("upper", np.float64),
         ("lower", np.float64),
         # Where the last solutions lay, for warm_start: of the reward's and of the transitions' sets.
@@ -41,11 +40,9 @@ PAIR = np.dtype(
     align=True,
 )
 
-# The root's actions, side by side.
 ROOT = np.dtype([("upper", np.float64), ("lower", np.float64), ("pair", np.int64)])
 
-# What will be played next. It is decided once after every episode, so the draws that break ties do
-# not depend on how episodes are divided into chunks.
+# What will be played next: decided once after every episode, however these are divided into chunks.
 DECISION = np.dtype(
     [
         ("stands", np.int64),
@@ -123,10 +120,9 @@ class GapSearch(KernelSearch):
 
     @property
     def values(self) -> NDArray[np.float64]:
-        """Estimates of the root's Q by dynamic programming on what was seen, inside all bounds.
+        """Estimates of the root's Q by dynamic programming on what was seen, NaN where nothing was.
 
-        The value of a node is the best estimate among the actions tried, or the middle of its bounds if
-        none was. NaN for actions of the root that were never tried.
+        A node is worth the best estimate among the actions tried, or else the middle of its bounds.
         """
         nodes, pairs, problem = self.tree.nodes, self.tree.pairs, self.problem[0]
         merges = self.arrays["graph"] is not None
