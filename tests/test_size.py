@@ -25,7 +25,7 @@ ROOMS = {
     "algorithms/mdp_gape": 860,
     "algorithms/opd": 710,
     "algorithms/value_iteration": 540,
-    "bounds": 720,
+    "bounds": 710,
     "cli": 690,
     "compiled": 1300,
     "core": 430,

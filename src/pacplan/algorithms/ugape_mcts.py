@@ -112,7 +112,8 @@ def _representative(tree: TreeArrays, at: int, maximises: bool, rng: Any) -> int
 @episodes.make_root.register(Search)
 def _make_root(search: Any, model: Any, state: int, ties: Any) -> int:
     set_bounds(search.tree, add_node(search.tree, state, search.root.size), 1.0, 0.0)
-    for arm in search.root:
+    for action in range(search.root.size):
+        arm = search.root[action]
         arm.upper = 1.0
         arm.estimate = 0.5
         arm.pair = NONE
