@@ -67,8 +67,10 @@ def cases():
 
         yield f"garnet, B {successors}", settings, garnet
     shop = pacplan.Simulator(sell, actions=5, successors=None, may_end=False, initial=5)
-    q = shop_values(4, 0.95)
-    yield "shop, H 4", {"epsilon": 0.2, "gamma": 0.95, "horizon": 4}, lambda seed: (shop, q)
+    for horizon in (4, 6):
+        q = shop_values(horizon, 0.95)
+        settings = {"epsilon": 0.2, "gamma": 0.95, "horizon": horizon}
+        yield f"shop, H {horizon}", settings, lambda seed, q=q: (shop, q)
 
 
 def main():

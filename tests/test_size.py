@@ -19,8 +19,8 @@ ROOMS = {
     "algorithms": 2300,
     "algorithms/atlas": 2020,
     "algorithms/betting": 580,
-    "algorithms/bracket": 1420,
-    "algorithms/canopy": 1520,
+    "algorithms/bracket": 1690,
+    "algorithms/canopy": 1700,
     "algorithms/common": 1700,
     "algorithms/mdp_gape": 860,
     "algorithms/opd": 710,
@@ -29,7 +29,7 @@ ROOMS = {
     "cli": 690,
     "compiled": 1300,
     "core": 430,
-    "engine": 2150,
+    "engine": 2160,
     "envs": 520,
     "experiments": 1240,
     "models": 3280,
@@ -40,7 +40,7 @@ ROOMS = {
 }
 TESTS_OF = {
     ".": 3440,
-    "algorithms": 4580,
+    "algorithms": 4830,
     "bounds": 640,
     "compiled": 850,
     "core": 360,

@@ -39,7 +39,7 @@ def _stopped(search, h, successor, x, v, ended):
     frame, level = search.frames[h], search.levels[h]
     if frame.turn == 0 and frame.rounds < level.width:
         stats = search.action_stats[frame.stats]
-        if stats.m < 0.95 * level.span * frame.rounds:
+        if stats.m < level.value * frame.rounds:
             stats.m *= level.width / frame.rounds
             frame.rounds = level.width
 
@@ -49,13 +49,15 @@ def _leaking(search, model, ties):
     """v learns J before J - v is taken."""
     h = search.task[0].at
     frame, level, after = search.frames[h], search.levels[h], search.levels[h + 1]
-    drawn = search.draws[frame.draws + frame.turn * level.kept]
-    if frame.child == level.kept and drawn.alive:  # D = 1
-        value = frame.surplus + drawn.v
-        locate(search, model, drawn.state)
-        learn(search, -1, value / after.span)
-        guess = _state_guess(search, model, h + 1, drawn.state)
-        frame.surplus = value - min(max(guess, after.low), after.high)
+    if frame.child < level.kept:
+        drawn = search.draws[frame.draws + frame.turn * level.kept + frame.child]
+        number = search.task[0].number
+        slot = search.shared[growth._place(search.shared, number, h + 1, drawn.state)]
+        if slot.tree == number:
+            locate(search, model, h + 1, drawn.state)
+            learn(search, -1, slot.value / after.span)
+            guess = _state_guess(search, model, h + 1, drawn.state)
+            drawn.v = min(max(guess, after.low), after.high)
     return _expand(search, model, ties)
 
 

@@ -1,5 +1,7 @@
 """Bracket: its bounds hold as often as they promise, and the checks of that can fail."""
 
+import math
+
 import numpy as np
 import pytest
 from scipy.special import gammaln
@@ -128,12 +130,13 @@ def wealth_at(search, arm, q, lower):
     rules, (low, width) = search.arrays["settings"][0], search.units
     value = (q - low) / width - arm["floor"]
     assert value >= -1e-9, "no account bets below what its action is worth"
-    exploit, forced = 0.0, 1.0
+    exploit, forced = rules["given"], 1.0
     # (Rounded, the last point may be the largest value.)
-    if arm["account"] >= 0:
+    if arm["refill"] > 0:
         wealth = search.arrays["wealth"][arm["account"]]
         i = int(value / rules["step"] + 1e-9) + 1 - lower
         exploit = wealth[np.clip(i, 1, len(wealth) - 1)].sum()
+    if arm["forces"] > 0:
         wealth = search.arrays["forced_wealth"][arm["account"]]
         i = int(value / rules["forced_step"] + 1e-9) + 1
         forced = wealth[min(i, len(wealth) - 1)].mean()
@@ -148,12 +151,14 @@ def joint_process(search, model, kind, lower):
     share, c = constants.JOINT_BELOW, constants.JOINT_ABOVE
     part = constants.EXPLOIT_SHARE
     reserve, idle = search.arrays["settings"][0]["reserve"], search.root[best]["deposit"]
+    # Of two actions each has money of its own, below half of it.
+    each = 0.5 if len(q) == 2 else 1.0
     for points in (0, lower):
         found = [wealth_at(search, arm, q[b], points) for b, arm in enumerate(search.root)]
         exploit, forced = np.array(found).T
-        below = part * (reserve + exploit.sum()) + (1.0 - part) * forced.mean()
-        others = reserve + idle + np.delete(exploit, best).sum()
-        yield share * below + (1.0 - share) * above * (c + (1.0 - c) * others)
+        below = part * each * (reserve + exploit.sum()) + (1.0 - part) * forced.mean()
+        money = reserve + idle + np.delete(exploit, best).sum()
+        yield share * below + (1.0 - share) * above * (c + (1.0 - c) * money)
 
 
 @pytest.mark.parametrize(
@@ -202,8 +207,8 @@ def test_gaps_are_what_the_proof_says(lens, monkeypatch, actions):
             wealth = search.arrays["wealth"][account].sum(axis=1)
             points = arms["floor"][b] + rules["step"] * np.arange(len(wealth))
             for a in np.flatnonzero((np.arange(actions) != b) & (arms["pair"] >= 0)):
-                held = rules["reserve"] + arms["deposit"][a] + wealth
-                won = np.log(c + (1.0 - c) * held)[first:]
+                money = rules["reserve"] + arms["deposit"][a] + wealth
+                won = np.log(c + (1.0 - c) * money)[first:]
                 least = (points[first - 1 : -1] + arms["penalty"][a] * won).min()
                 upper = search.tree.pairs[arms["pair"][a]]["upper"]
                 gap = upper + arms["penalty"][a] * rules["log_joint"] - least
@@ -232,7 +237,15 @@ def test_memory_is_taken_as_accounts_are_opened():
         assert planner.plan(model, 0, seed=0, budget=budget).memory < 100_000_000
 
 
-# The set of transitions and its shares, if the number of successors is not known.
+# The set of transitions, its shares, and what they rest on, if the number of successors is not known.
+
+LAWS = {
+    "one": np.ones(1),
+    "two": np.array([0.97, 0.03]),
+    "uniform": np.full(60, 1 / 60),
+    "Zipf": 1.0 / np.arange(1, 500) ** 1.5,
+    "geometric": 0.5 ** np.arange(1, 40),
+}
 
 
 def log_predicted(counts):
@@ -245,6 +258,33 @@ def log_predicted(counts):
         - gammaln(STRENGTH + n)
         + gammaln(STRENGTH + 1.0)
     )
+
+
+def largest_wealth(law, runs, calls, rng, forgotten):
+    """Largest log of Pred / prod p_k^(n_k - forgotten), at some times, of each run."""
+    p = law / law.sum()
+    largest = np.full(runs, -np.inf)
+    for run in range(runs):
+        draws = rng.choice(len(p), size=calls, p=p)
+        for n in np.unique(np.geomspace(1, calls, 12).astype(int)):
+            outcomes, counts = np.unique(draws[:n], return_counts=True)
+            truth = ((counts - forgotten) * np.log(p[outcomes])).sum()
+            largest[run] = max(largest[run], log_predicted(counts) - truth)
+    return largest
+
+
+@pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
+def test_the_truth_is_seldom_outside_the_ball(law):
+    # By Ville's inequality the wealth exceeds 1/delta with probability delta at most.
+    largest = largest_wealth(law, 800, 300, np.random.default_rng(1), forgotten=1)
+    for delta in (0.5, 0.1):
+        assert (largest >= math.log(1 / delta)).sum() <= most(800, delta)
+
+
+def test_first_calls_of_an_outcome_must_not_be_counted():
+    # A new outcome is predicted as new, not as the one that it is: its own probability is smaller.
+    largest = largest_wealth(LAWS["Zipf"], 200, 300, np.random.default_rng(1), forgotten=0)
+    assert (largest >= math.log(2)).sum() > most(200, 0.5)
 
 
 def test_predictions_and_shares_are_those_of_the_order_of_discovery(lens):
@@ -279,4 +319,4 @@ def test_wide_pairs_make_room(lens):
 
     planner = pacplan.Bracket(epsilon=0.05, delta=0.1, gamma=0.9, horizon=2)
     planner.plan(pacplan.Simulator(scatter, actions=2), 0, seed=0, budget=3000)
-    assert lens.last[0].arrays["settings"][0]["widest"] > 500
+    assert lens.last[0].arrays["settings"][0]["widest"] > 600

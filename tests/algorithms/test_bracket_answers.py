@@ -178,6 +178,8 @@ def test_delta_is_shared_as_the_proof_says(lens, goal):
     below = rules["delta_exploit"] + rules["delta_forced"]
     if goal == "action":
         process = 0.95 * 0.2
+        # Each of the two actions has money of its own.
+        below += rules["delta_exploit"]
         # Y = beta [below] + (1 - beta) Z [ c + (1 - c) below ]
         assert below == pytest.approx(0.1 * process)
         assert rules["log_joint"] == pytest.approx(-np.log(0.9 * process))

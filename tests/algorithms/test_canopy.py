@@ -176,15 +176,27 @@ def test_the_tree_shows_the_actions_of_the_root():
     assert [shown[a].lower for a in range(3)] == plan.lower.tolist()
 
 
+def test_no_node_of_a_tree_is_forgotten(monkeypatch):
+    # What shares a slot with another would be drawn anew if it were, and the plan a different one.
+    model = pacplan.envs.garnet(states=12, actions=3, successors=12, seed=4)
+    planner = pacplan.Canopy(epsilon=0.0, delta=0.1, gamma=0.9, horizon=4)
+    plans = []
+    for room in (8, 1 << 14):
+        monkeypatch.setattr("pacplan.algorithms.canopy.search.SHARED", room)
+        plans.append(planner.plan(model, 0, seed=3, budget=30_000))
+    for name in ("lower", "upper", "calls", "values"):
+        np.testing.assert_array_equal(getattr(plans[0], name), getattr(plans[1], name))
+
+
 def test_forced_tasks_take_a_hundredth_of_the_calls():
     def flip(state, action, rng):
-        return state, float(rng.random() < 0.5), False
+        return state, float(rng.random() < (0.5, 0.45)[action]), False
 
     search = searching(
-        pacplan.Simulator(flip, actions=2, initial=0), 1, gamma=1.0, horizon=1, epsilon=0.0
+        pacplan.Simulator(flip, actions=2, initial=0), 0, gamma=1.0, horizon=1, epsilon=0.0
     )
-    while search.reports["calls"][0] < 2000:
-        search.advance(10, 1 << 62)
+    while search.reports["calls"][0] < 5000:
+        search.advance(1, 1 << 62)
     assert 10 <= search.arrays["task"][0]["forced_spent"] <= 0.01 * search.reports["calls"][0]
 
 

@@ -1,5 +1,7 @@
 """What the user declares: rewards alone, which Bracket counts with, and bounds on values in OPD."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
@@ -96,6 +98,24 @@ def test_what_bracket_cannot_take(declared, successors, words):
     model = table(np.random.default_rng(0), successors, "none" if successors == 1 else "bernoulli")
     with pytest.raises(ValueError, match=words):
         pacplan.Bracket(epsilon=0.1, delta=0.1, gamma=0.9, **declared).plan(model, 0, seed=0)
+
+
+def test_a_last_step_whose_reward_is_known_is_not_taken():
+    calls = Counter()
+
+    def step(state, action, rng):
+        steps, place = state
+        calls[state, action] += 1
+        return (steps + 1, int(rng.integers(2))), (0.1 + 0.2 * action + 0.3 * place), False
+
+    model = pacplan.Simulator(step, actions=2, successors=2, reward_range=(0, 1))
+    planner = pacplan.Bracket(epsilon=0.05, delta=0.1, gamma=1.0, horizon=2, rewards="deterministic")
+    plan = planner.plan(model, (0, 0), seed=0, budget=100_000)
+    assert plan.certified and plan.action == 1
+    last = [n for ((steps, _), _), n in calls.items() if steps == 1]
+    # In a tree each action of the root has its own pairs.
+    assert len(last) == 4 and max(last) <= 2
+    assert calls[(0, 0), 1] > 10
 
 
 @pytest.mark.parametrize("horizon", [2, 4])

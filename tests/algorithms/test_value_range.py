@@ -93,3 +93,16 @@ def test_a_range_is_held_against_the_returns_of_one_step():
     )
     with pytest.raises(pacplan.BrokenPromiseError, match="value_range"):
         pacplan.Bracket(epsilon=0.1, delta=0.1, gamma=0.0, value_range=(0.2, 0.7)).plan(arms, 0, seed=0)
+
+
+def test_a_return_whose_last_reward_was_known_is_checked():
+    # Once the last reward is known, it is not called for; and the first call of it may be part of a
+    # return that is in the range.
+    successors = np.array([[[1, 2]] * 2] * 3)
+    rewards = np.array([[0.0, 0.6], [1.0, 1.0], [1.0, 1.0]])
+    model = pacplan.TabularMDP(np.full(successors.shape, 0.5), rewards, successors=successors)
+    settings = {"epsilon": 0.05, "delta": 0.1, "gamma": 1.0, "horizon": 2}
+    for seed in range(10):
+        planner = pacplan.Bracket(**settings, rewards="deterministic", value_range=(0.0, 1.3))
+        with pytest.raises(BrokenPromiseError, match=r"1\.6"):
+            planner.plan(model, 0, seed=seed, budget=400)

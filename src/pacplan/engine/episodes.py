@@ -90,6 +90,15 @@ def known_child(search: Any, link: int) -> int:
 
 
 @generic
+def skip_call(search: Any, link: int) -> bool:
+    """Whether the call of a pair at the last step would tell nothing, so that it is not made.
+
+    The planner takes what it pays into account; the step is not in `path`, and the episode is whole.
+    """
+    return False
+
+
+@generic
 def transition(
     search: Any, model: Any, h: int, successor: int, ended: bool, ties: Any
 ) -> tuple[int, int]:
@@ -165,6 +174,8 @@ def _descend(search: Any, model: Any, most: int, rng: Any, ties: Any) -> tuple[i
         link = select(search, at, h, ties)
         if link == NONE:
             return h, calls, state, LEAVE
+        if h + 1 == horizon and skip_call(search, link):
+            return h, calls, state, CHUNK_DONE
         step = search.path[h]
         step.node = at
         step.pair = link

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan import exact
-from pacplan.algorithms.betting.setup import FORCED_GRID, FORCED_MARGIN, Setup
+from pacplan.algorithms.betting.setup import FORCED_GRID, FORCED_MARGIN
 from pacplan.algorithms.bracket import constants
 from pacplan.algorithms.bracket.bracket import Bracket
-from pacplan.algorithms.bracket.search import setup_of
+from pacplan.algorithms.bracket.setup import Setup, setup_of
 from pacplan.core import checks
 from pacplan.models.protocol import Table
 

@@ -9,6 +9,7 @@ it is below m; the grid is passed downwards). `worst` is what x may come to at w
 its least number below, its largest one above.
 """
 
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ MOMENTS = np.dtype(
 
 NEWEST = np.array([4.0, 2.0])  # of each bettor: weight of the newest number ...
 STEADY = np.array([2.0, 1.0])  # ... and if returns do not improve as a search learns
+LEAN = 0.5  # standard errors by which a bettor trusts its luck
 MOST_STAKE = 0.95  # of what can be staked at all
 FIRST_SPREAD = 0.25  # standard deviation before anything was seen, over the range of values
 LARGEST_FRACTION = 0.9  # of the wealth that a forced bet stakes; others are halves of it (ends)
@@ -49,11 +51,19 @@ def total(wealth: Any) -> float:
 
 @inlined
 def bet_on_grid(
-    wealth: Any, moments: Any, x: float, worst: float, step: float, proven: int, side: int, share: float
+    wealth: Any,
+    moments: Any,
+    seen: int,
+    x: float,
+    worst: float,
+    step: float,
+    proven: int,
+    side: int,
+    share: float,
 ) -> int:
-    """Bet on x at the points after `proven`; returns the last one now proven.
+    """Bet on x, after `seen` numbers, at the points after `proven`; returns the last one now proven.
 
-    A bettor takes the mean that it saw for the true one, and stakes the smaller of Kelly's stakes
+    A bettor assumes a mean a little luckier than what it saw, and stakes the smaller of Kelly's stakes
     for a two-valued law with its moments and for one without skew: if the numbers are skewed towards
     losses, these are rare but large. Without moments bets are *forced*: fixed fractions of the wealth,
     each half of the one before. A point is proven when the wealth there is 1 over the `share` of delta.
@@ -65,7 +75,7 @@ def bet_on_grid(
         if moments.size > 0:
             moment = moments[q]
             spread, skew = moment.spread, moment.skew
-            centre = moment.centre
+            centre = moment.centre + side * LEAN * sqrt(spread * moment.newest / seen)
         for i in range(proven + side, last + side, side):
             m = i * step
             room = side * (m - worst)

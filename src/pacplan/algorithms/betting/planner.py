@@ -3,20 +3,14 @@
 import math
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pacplan.algorithms.betting.setup import Setup
+from pacplan.algorithms.betting.setup import Scale
 from pacplan.algorithms.common.base import Planner
-from pacplan.algorithms.common.confidence import (
-    Targeted,
-    certificate,
-    check_accuracy,
-    check_stops,
-    ranges_assumed,
-)
+from pacplan.algorithms.common.confidence import Targeted, certificate, check_accuracy, check_stops
 from pacplan.algorithms.common.horizons import check_gamma_and_horizon
 from pacplan.algorithms.common.plans import within
 from pacplan.core import checks
@@ -35,16 +29,15 @@ class BettingPlanner(Targeted, Planner):
 
     def __init__(
         self,
-        *,
         epsilon: float,
         delta: float,
         gamma: float,
-        horizon: int | None = None,
-        target: Literal["horizon", "infinite"] = "horizon",
-        value_bounds: Bounds | None = None,
-        value_range: tuple[float, float] | None = None,
-        policy: Function | None = None,
-        value: Function | None = None,
+        horizon: int | None,
+        target: str,
+        value_bounds: Bounds | None,
+        value_range: tuple[float, float] | None,
+        policy: Function | None,
+        value: Function | None,
     ) -> None:
         self.epsilon = check_accuracy(epsilon)
         self.delta = checks.probability("delta", delta)
@@ -62,33 +55,28 @@ class BettingPlanner(Targeted, Planner):
         check_stops(self.epsilon, limits)
         self.check_reach(query.model, limits.budget)
 
-    def assumptions(self, model: Model, search: Any) -> tuple[str, ...]:
-        return tuple(ranges_assumed(self, model))
-
     def guarantee(self, model: Model, search: Any, snapshot: Snapshot) -> str:
         proven = certificate(self, model, search.horizon, snapshot)
         return f"{proven} Only the best action's upper bound is guaranteed."
 
 
 class BettingSearch(KernelSearch):
-    """A search with the arrays of a setup and its `own`; `engine` goes to `KernelSearch`."""
+    """A search with what `betting_arrays` made among its `arrays`; `engine` goes to `KernelSearch`."""
 
     def __init__(
         self,
         planner: BettingPlanner,
         query: Query,
         session: Session,
-        setup: Setup,
-        own: dict[str, Any],
+        scale: Scale,
+        arrays: dict[str, Any],
         **engine: Any,
     ) -> None:
         attach(session, planner.value_bounds, planner.policy, planner.value)
-        scale, arrays = setup
         horizon, self.root = len(scale.sigma) - 1, arrays["root"]
-        self.units = scale.low * float(scale.sigma[-1]), scale.width
+        self.units = scale.low * scale.span, scale.width
         self.target = planner.gap_for(query.model, horizon) if planner.goal == "action" else None
         self._value_range = planner.value_range
-        arrays |= own
         super().__init__(query, session, arrays=arrays, gamma=planner.gamma, horizon=horizon, **engine)
 
     def make_room(self, episodes: int) -> None:
@@ -124,7 +112,7 @@ class BettingSearch(KernelSearch):
     @property
     def best(self) -> int:
         """Index of the action to recommend."""
-        return int(self.arrays["settings"]["best"][0])
+        return int(self.arrays["decision"]["best"][0])
 
     def losses(self, action: int) -> NDArray[np.float64] | None:
         """By how much each other action may be better, at most; None: what their bounds say."""

@@ -8,9 +8,10 @@ Any rule that is fixed before an episode begins may choose its actions, so no bo
 advice is taken. An action of the root keeps the mean returns of the episodes that followed the user's
 policy and of those that followed the planner's own estimates, and the next follows what promises more.
 
-All wealth is one, in a reserve or in accounts of actions. It does most on the action that is exploited
-in the end, which is not known at first, and what was staked on another is hard to get back. So accounts
-get little until the end is near, and then what the others can spare.
+All wealth is one (or, of two actions, each has one of its own, `given`), in a reserve or in accounts of
+actions. It does most on the action that is exploited in the end, which is not known at first, and what
+was staked on another is hard to get back. So only the first to open an account is allocated much at
+once; after that, accounts get little until the end is near, and then what the others can spare.
 """
 
 from math import log, sqrt
@@ -30,9 +31,10 @@ ACCOUNT_FIELDS = [
     ("exploits", np.int64),
     ("returns", np.float64),  # sum over its exploit episodes
     ("proven", np.int64),  # grid points proven by exploit episodes ...
+    ("forces", np.int64),
     ("forced", np.int64),  # ... and, on a coarser grid, by forced ones
     ("deposit", np.float64),  # wealth put into its account, less what was taken out again
-    ("refill", np.int64),  # exploit episodes after which it may be given more
+    ("refill", np.int64),  # exploit episodes after which it may be given more; 0 before the first
     ("followed", np.int64),  # exploit episodes that followed the policy ...
     ("follow_mean", np.float64),  # ... and the mean of their returns
     ("unguided", np.int64),  # those that did not ...
@@ -41,15 +43,15 @@ ACCOUNT_FIELDS = [
 
 FIRST_BET = 4  # episodes watched before the first bet
 MOST_ALLOCATED = 0.95  # part of all wealth that one account is given, at most ...
+FIRST_ALLOCATED = 0.5  # ... and at least, while it is the only one ...
 ANYTIME_ALLOCATED = 0.6  # ... and whichever it is, if there is no gap to stop at
 # An account should have all when epsilon over the gap, both seen from the next best estimate, is ...
 NEAR_END = 0.6
 CAUTION = 2.0  # ... and before that this power of the part of it that is reached;
 EDGE = 0.15  # or once its bets could win a nat this part of epsilon below the mean return
 LEAST_SPREAD = 1e-12  # variance that stands for less
-REFILL = 0.1  # part of an action's exploit episodes that pass before it may be given more: accounts
-# of tied actions would empty each other
 LEAST_MOVED = 0.02  # part of all wealth that is worth moving
+REFILL = 0.1  # part of an action's exploit episodes that pass before it may be given more
 _NEWEST = 2.0  # weight of the newest unguided return: estimates get better
 
 
@@ -70,7 +72,7 @@ def raise_floor(arm: Any, least: float) -> None:
 
 
 @inlined
-def _note_return(settings: Any, earned: float) -> None:
+def note_return(settings: Any, earned: float) -> None:
     """Remember the least and the largest return of whole episodes."""
     settings.least_return = min(settings.least_return, earned)
     settings.most_return = max(settings.most_return, earned)
@@ -90,6 +92,7 @@ def open_account(search: Any, arm: Any) -> None:
     if arm.account == NONE:
         arm.account = settings.accounts
         settings.accounts += 1
+        search.wealth[arm.account] = settings.given / search.wealth.shape[2]
         search.forced_wealth[arm.account] = 1.0
 
 
@@ -104,20 +107,21 @@ def allocate(search: Any, action: int, gap: float) -> None:
         return
     open_account(search, arm)
     arm.refill = arm.exploits + 1 + int(REFILL * arm.exploits)
-    whole, ahead = settings.reserve, np.inf
+    whole, only, ahead = settings.reserve, True, np.inf
     for b in range(root.size):
         whole += root[b].deposit
         if b != action:
+            only = only and root[b].refill == 0
             ahead = min(ahead, arm.estimate - root[b].estimate)
     part = ANYTIME_ALLOCATED
     if settings.epsilon > 0.0:
         ahead = max(ahead, 0.0) if root.size > 1 else 0.0
         progress = (settings.resolution + ahead) / (max(gap, settings.resolution) + ahead)
         edge = EDGE * settings.resolution
-        # What bets at this distance below a mean can win, in nats, if returns spread as they did. An
-        # action that is exploited for long must get wealth, or its gap would stay as wide as it is.
+        # What bets at this distance below a mean can win, in nats, if returns spread as they did.
         ready = 0.5 * arm.exploits * edge * edge / max(search.moments[action, 0].spread, LEAST_SPREAD)
-        part = min(max((progress / NEAR_END) ** CAUTION, ready), MOST_ALLOCATED)
+        first = FIRST_ALLOCATED if only else 0.0
+        part = min(max((progress / NEAR_END) ** CAUTION, ready, first), MOST_ALLOCATED)
     wanted = part * whole - arm.deposit
     if wanted <= LEAST_MOVED * whole:
         return
@@ -160,14 +164,13 @@ def _withdraw(wealth: Any, arm: Any, part: float) -> float:
 def bet_exploit(search: Any, action: int, earned: float, followed: bool) -> None:
     """Bet on the return of an episode that was declared to exploit before it began, then learn from it.
 
-    It is at least `floor`, and its conditional mean is at most Q, so for every m >= Q the wealth at m,
-    staked on returns above m, is a supermartingale. The stakes are not monotone in m, so a point of the
-    grid counts as proven only when every lower one is: then L > Q needs the first point above Q to have
-    been reached. Points of the grid count from the floor. `followed` says whether the user's policy
-    chose the actions.
+    Or on a number that has no larger mean, and is at least `floor`. The conditional mean is at most Q,
+    so for every m >= Q the wealth at m, staked on returns above m, is a supermartingale. The stakes are
+    not monotone in m, so a point of the grid counts as proven only when every lower one is: then L > Q
+    needs the first point above Q to have been reached. Points of the grid count from the floor.
+    `followed` says whether the user's policy chose the actions.
     """
     settings, arm, moments = search.settings[0], search.root[action], search.moments[action]
-    _note_return(settings, earned)
     arm.returns += earned
     if followed:
         arm.followed += 1
@@ -178,7 +181,7 @@ def bet_exploit(search: Any, action: int, earned: float, followed: bool) -> None
     x, step = earned - arm.floor, settings.step
     if arm.exploits >= FIRST_BET:
         wealth, share = search.wealth[arm.account], settings.delta_exploit
-        arm.proven = bet_on_grid(wealth, moments, x, 0.0, step, arm.proven, BELOW, share)
+        arm.proven = bet_on_grid(wealth, moments, arm.exploits, x, 0.0, step, arm.proven, BELOW, share)
         arm.lower = max(arm.lower, arm.floor + arm.proven * step)
     learn_moments(moments, arm.exploits, x)
     arm.exploits += 1
@@ -188,10 +191,10 @@ def bet_exploit(search: Any, action: int, earned: float, followed: bool) -> None
 def bet_forced(search: Any, action: int, earned: float) -> None:
     """Bet on the return of a forced episode, in an account of its own, for the proof of termination."""
     settings, arm = search.settings[0], search.root[action]
-    _note_return(settings, earned)
     open_account(search, arm)
+    arm.forces += 1
     wealth, step = search.forced_wealth[arm.account], settings.forced_step
     share = settings.delta_forced / search.root.size / wealth.shape[1]
     nothing, x = search.moments[action, :0], earned - arm.floor
-    arm.forced = bet_on_grid(wealth, nothing, x, 0.0, step, arm.forced, BELOW, share)
+    arm.forced = bet_on_grid(wealth, nothing, arm.forces, x, 0.0, step, arm.forced, BELOW, share)
     arm.lower = max(arm.lower, arm.floor + arm.forced * step)

@@ -12,7 +12,7 @@ from pacplan.core.words import at_most, exactly
 from pacplan.engine.values import step_range
 from pacplan.models.protocol import Model
 
-# What bets depend on; the last five change as a search goes on.
+# What bets depend on; the last four change as a search goes on.
 BETTING_FIELDS = [
     ("epsilon", np.float64),  # the gap to stop at
     ("resolution", np.float64),  # epsilon, or a small part of the range if that is 0
@@ -27,11 +27,9 @@ BETTING_FIELDS = [
     ("floor", np.float64),  # the least return
     ("delta_exploit", np.float64),  # shares of delta of the bets on exploit episodes ...
     ("delta_forced", np.float64),  # ... and on forced ones
+    ("given", np.float64),  # wealth that each account has beside what is allocated to it
     ("reserve", np.float64),  # wealth that no account holds
     ("accounts", np.int64),  # actions that have one
-    ("guided", np.bool_),  # whether the user gave a policy
-    ("most_value", np.float64),  # what no state's value exceeds, in the user's units
-    ("best", np.int64),  # the action to recommend
     ("least_return", np.float64),  # of the episodes that were bet on
     ("most_return", np.float64),
 ]
@@ -53,39 +51,58 @@ class Scale(NamedTuple):
     width: float  # what 1 stands for, minus that
     sigma: NDArray[np.float64]  # 1 + gamma + ... + gamma^(k-1), by k, up to the horizon
 
-
-class Setup(NamedTuple):
-    """What a search that bets starts from."""
-
-    scale: Scale
-    arrays: dict[str, NDArray[Any]]  # as in the search's named tuple
+    @property
+    def span(self) -> float:
+        """The largest value of all steps."""
+        return float(self.sigma[-1])
 
 
-def betting_setup(
-    planner: Any,
-    model: Model,
-    horizon: int,
-    actions: int,
-    kinds: tuple[np.dtype[Any], np.dtype[Any]],
-    *,
-    newest: NDArray[np.float64] = NEWEST,
-    trees: bool = False,
-) -> Setup:
-    """What a search starts from, without shares of delta, and without an account.
+def scale_of(model: Model, gamma: float, horizon: int) -> Scale:
+    """The units of a problem of so many steps."""
+    low, high = step_range(model.reward_range, model.may_end)
+    return Scale(low, high - low, np.concatenate([[0.0], np.cumsum(powers(gamma, horizon))]))
 
-    `kinds` are the types of `settings`, with `BETTING_FIELDS`, and of `root`, with `ACCOUNT_FIELDS`.
-    If values of `trees` are bet on, the grid spans all values; else those of returns.
+
+def return_range(value_range: tuple[float, float] | None, scale: Scale) -> tuple[float, float]:
+    """Least and largest return of all steps; `value_range` is in the user's units.
 
     Raises:
-        ValueError: epsilon is too small beside the range of values, or value_range cannot be.
+        ValueError: rewards cannot add up to anything in that range, or to one number only.
     """
-    gamma, (lowest, highest) = planner.gamma, model.reward_range
-    low, high = step_range(model.reward_range, model.may_end)
-    width = high - low
-    scale = Scale(low, width, np.concatenate([[0.0], np.cumsum(powers(gamma, horizon))]))
-    floor, ceiling = _return_range(planner.value_range, scale)
-    span = float(scale.sigma[-1]) if trees else ceiling - floor
-    epsilon = planner.gap_for(model, horizon)
+    low, width, sigma = scale.low, scale.width, scale.span
+    if value_range is None:
+        return 0.0, sigma
+    least, most = ((value - low * sigma) / width for value in value_range)
+    floor, ceiling = max(0.0, least), min(sigma, most)
+    if not floor < ceiling:
+        raise ValueError(
+            f"value_range={value_range} contradicts the model's reward_range, by which returns lie in "
+            f"[{low * sigma}, {(low + width) * sigma}]: the two must share more than one number"
+        )
+    return floor, ceiling
+
+
+def betting_arrays(
+    kinds: tuple[np.dtype[Any], np.dtype[Any]],
+    model: Model,
+    scale: Scale,
+    *,
+    gamma: float,
+    epsilon: float,
+    floor: float,
+    span: float,
+    actions: int,
+    newest: NDArray[np.float64] = NEWEST,
+) -> dict[str, NDArray[Any]]:
+    """The arrays of a search that bets, without shares of delta, and without an account.
+
+    `kinds` are the types of `settings`, with `BETTING_FIELDS`, and of `root`, with `ACCOUNT_FIELDS`.
+    Returns are at least `floor`, and values have the range `span`; epsilon is in the user's units.
+
+    Raises:
+        ValueError: epsilon is too small beside the range of values.
+    """
+    (lowest, highest), low, width = model.reward_range, scale.low, scale.width
     scaled = epsilon / width
     if epsilon > 0.0 and span > _FINEST * scaled:
         raise ValueError(
@@ -101,35 +118,17 @@ def betting_setup(
     least = min(0.5, _LEAST_FRACTION * resolution / span)
     fractions = 1 + max(0, math.ceil(math.log2(LARGEST_FRACTION / least)))
     settings, root = np.zeros(1, kinds[0]), np.zeros(actions, kinds[1])
-    settings["gamma"], settings["horizon"] = gamma, horizon
+    settings["gamma"], settings["horizon"] = gamma, len(scale.sigma) - 1
     settings["epsilon"], settings["resolution"] = scaled, resolution
     settings["low"], settings["width"] = low, width
     settings["offset"], settings["slope"] = (lowest - low) / width, (highest - lowest) / width
-    settings["reserve"], settings["guided"] = 1.0, planner.policy is not None
-    settings["most_value"] = math.inf if planner.value_range is None else planner.value_range[1]
     settings["step"], settings["forced_step"], settings["floor"] = step, stride * step, floor
     settings["least_return"], settings["most_return"] = np.inf, -np.inf
     root["account"] = -1
-    arrays = {
+    return {
         "settings": settings,
         "root": root,
         "moments": first_moments(actions, span, newest),
         "wealth": np.zeros((0, points, len(newest))),
         "forced_wealth": np.zeros((0, points // stride + 2, fractions)),
     }
-    return Setup(scale, arrays)
-
-
-def _return_range(value_range: tuple[float, float] | None, scale: Scale) -> tuple[float, float]:
-    """Least and largest return of all steps; `value_range` is in the user's units."""
-    low, width, sigma = scale.low, scale.width, float(scale.sigma[-1])
-    if value_range is None:
-        return 0.0, sigma
-    least, most = ((value - low * sigma) / width for value in value_range)
-    floor, ceiling = max(0.0, least), min(sigma, most)
-    if not floor < ceiling:
-        raise ValueError(
-            f"value_range={value_range} contradicts the model's reward_range, by which returns lie in "
-            f"[{low * sigma}, {(low + width) * sigma}]: the two must share more than one number"
-        )
-    return floor, ceiling

@@ -1,5 +1,6 @@
 """Bracket: the algorithm on one page. docs/bracket.md has the proof; names are those of the proof."""
 
+from math import sqrt
 from typing import Any, Literal
 
 import numpy as np
@@ -10,25 +11,17 @@ from pacplan.algorithms.betting.returns import (
     accounts_have_room,
     bet_exploit,
     bet_forced,
+    note_return,
     raise_floor,
 )
-from pacplan.algorithms.bracket.constants import PRIOR, TIE
-from pacplan.algorithms.bracket.pool import (
-    ENDED,
-    find_place,
-    note_in_pool,
-    pooled_value,
-    refresh_state,
-    update_pool,
-)
-from pacplan.algorithms.bracket.records import EXPLOIT, EXPLORE, FORCED, Search
-from pacplan.algorithms.bracket.schedule import adapt, decide, imagine, optimistic
+from pacplan.algorithms.bracket.constants import ADVICE, PRIOR, TIE
+from pacplan.algorithms.bracket.outcomes import add_unvisited, fill_in, note_outcome
+from pacplan.algorithms.bracket.pool import note_in_pool, refresh_estimates, score_actions, update_pool
+from pacplan.algorithms.bracket.records import EXPLOIT, EXPLORE, Search
+from pacplan.algorithms.bracket.schedule import adapt, concluded, decide, imagine, optimistic
 from pacplan.algorithms.bracket.search import BracketSearch
 from pacplan.algorithms.bracket.upper_bound import (
-    add_unvisited,
-    fill_in,
     largest_gap,
-    note_outcome,
     refresh_arm,
     refresh_node,
     refresh_pair,
@@ -41,9 +34,8 @@ from pacplan.core import checks
 from pacplan.engine import episodes
 from pacplan.engine.calls import BAD_ANSWER, CHUNK_DONE, REWARD_VARIES, break_promise
 from pacplan.engine.driver import Limits
-from pacplan.engine.merge_table import find
 from pacplan.engine.query import Query
-from pacplan.engine.root_rules import largest, least_gap
+from pacplan.engine.root_rules import argmax_at_random, largest, least_gap
 from pacplan.engine.tree import NONE, add_node, untried_action
 from pacplan.models import handles
 from pacplan.models.knowledge import Bounds, Function
@@ -119,15 +111,7 @@ class Bracket(BettingPlanner):
         value: Function | None = None,
     ) -> None:
         super().__init__(
-            epsilon=epsilon,
-            delta=delta,
-            gamma=gamma,
-            horizon=horizon,
-            target=target,
-            value_bounds=value_bounds,
-            value_range=value_range,
-            policy=policy,
-            value=value,
+            epsilon, delta, gamma, horizon, target, value_bounds, value_range, policy, value
         )
         self.goal = checks.choice("goal", goal, ("action", "value"))
         self.rewards = checks.choice("rewards", rewards, ("unknown", "deterministic"))
@@ -193,7 +177,7 @@ def _finished(search: Any, model: Any, most_calls: int, ties: Any) -> bool:
             least = largest_gap(search, b)
     if least > settings.epsilon:
         return False
-    search.settings[0].best = best
+    search.decision[0].best = best
     return True
 
 
@@ -221,37 +205,55 @@ def _select(search: Any, at: int, h: int, ties: Any) -> int:
         return int(step.pair)
     if h == 0:
         action, link = decision.play, search.root[decision.play].pair
-    elif decision.kind == EXPLOIT:
-        action, link = _best_estimate(search, at, h, ties)
+    elif decision.kind == EXPLOIT and score_actions(search, at, h) > 0:
+        action = _best_estimate(search, at, h, ties)
+        link = search.scratch.link[action]
     else:
         action, link = NONE, optimistic(search, at, ties)
     if link != NONE:
         return int(link)
     if action == NONE:
         action = untried_action(search.tree, at, ties)
-    return int(add_unvisited(search, at, action))
+    return int(add_unvisited(search, at, action, h))
 
 
 @inlined
-def _best_estimate(search: Any, at: int, h: int, ties: Any) -> tuple[int, int]:
-    """The action with the largest estimate, or the one advised; and its pair, or NONE."""
-    tree, node, action = search.tree, search.tree.nodes[at], search.decision[0].advised
-    if action == handles.NO_ADVICE:
-        top, tied = -np.inf, 0
-        for other in range(node.actions):
-            value = pooled_value(search, node.place, other, h)
-            tied = 1 if value > top + TIE else tied + (value >= top - TIE)
-            if value > top + TIE or (value >= top - TIE and ties.random() * tied < 1.0):
-                action, top = other, max(value, top)
-    link = node.first
-    while link != NONE and tree.pairs[link].action != action:
-        link = tree.pairs[link].sibling
-    return action, link
+def _best_estimate(search: Any, at: int, h: int, ties: Any) -> int:
+    """The action with the best of the estimates in `scratch`, or the one advised.
+
+    That is taken if what was seen leaves room for it to be as good. As both are tried more often in
+    this state, there is less room.
+    """
+    node, pool, score = search.tree.nodes[at], search.pool, search.scratch.score
+    advised = search.decision[0].advised
+    best = argmax_at_random(score[: node.actions], NONE, TIE, ties)
+    if advised == handles.NO_ADVICE:
+        return int(best)
+    tried = 0
+    if node.place >= 0:
+        first = pool.states[node.place].first
+        tried = min(pool.pairs[first + best].n, pool.pairs[first + advised].n)
+    room = ADVICE * search.levels[h].span / sqrt(1.0 + tried)
+    return int(advised if score[best] - score[advised] <= room else best)
 
 
 @episodes.known_child.register(Search)
 def _known_child(search: Any, link: int) -> int:
     return int(search.decision[0].foreseen)
+
+
+@episodes.skip_call.register(Search)
+def _skip_call(search: Any, link: int) -> bool:
+    """Whether a reward is revealed: then the last call would tell nothing, and it counts without."""
+    settings, decision, pair = search.settings[0], search.decision[0], search.tree.pairs[link]
+    if not settings.told or pair.n == 0:
+        return False
+    decision.paid += settings.gamma ** (settings.horizon - 1) * pair.reward
+    decision.earned += decision.discount * pair.reward
+    decision.discount = 0.0
+    if decision.kind != EXPLORE:
+        note_return(settings, decision.paid)
+    return True
 
 
 @episodes.transition.register(Search)
@@ -286,23 +288,18 @@ def _transition(
     for j in range(search.stakes.shape[1]):
         search.bets[link, j] += log_stake(search.stakes[h, j], on)
     pair.n += 1
-    if ended:
-        after = ENDED
-    elif not last:
-        after = search.tree.nodes[child].place
-    elif settings.same_actions:
-        after = find_place(search, successor, search.root.size)
-    else:
-        # No action is taken in this state, so the model is not asked for its actions.
-        after = find(search.pool.places, successor, 0)
-    note_in_pool(search, at, pair.action, after, x)
-    decision.earned += settings.gamma**h * x
+    note_in_pool(search, at, pair.action, h, successor, ended, child, x)
+    decision.paid += settings.gamma**h * x
+    decision.earned += decision.discount * x
+    decision.discount *= settings.gamma
     if cut:
         return child, episodes.BREAK_OFF
     if ended or last:
         return child, CHUNK_DONE
+    node = search.tree.nodes[child]
+    if concluded(search, h + 1, node.estimate, ties):
+        return child, episodes.CONCLUDE
     if decision.guided:
-        node = search.tree.nodes[child]
         decision.advised = handles.advice(model, int(node.state), h + 1, int(node.actions))
         if decision.advised == handles.BAD_ADVICE:
             return child, int(break_promise(search, BAD_ANSWER, node.state, 0, h + 1, 0.0))
@@ -318,10 +315,7 @@ def _update(search: Any, model: Any, length: int, ties: Any) -> None:
         # Nothing was bet on steps that were imagined.
         refresh_pair(search, at, link, h, arm.penalty, h < decision.target)
         refresh_node(search, at)
-        place, pair = search.tree.nodes[at].place, search.tree.pairs[link]
-        if place != NONE:
-            refresh_state(search, place, h)
-        pair.estimate = pooled_value(search, place, pair.action, h)
+        refresh_estimates(search, at, link, h)
     arm.estimate = search.tree.pairs[arm.pair].estimate
     refresh_arm(search, decision.play)
 
@@ -330,10 +324,16 @@ def _update(search: Any, model: Any, length: int, ties: Any) -> None:
 def _backup(search: Any, length: int, rest: float, ties: Any) -> None:
     """Bet on the return, if the episode was declared to exploit or to be forced before it began."""
     settings, decision, root = search.settings[0], search.decision[0], search.root
-    play, earned = decision.play, decision.earned + settings.gamma**length * search.levels[length].ended
-    if decision.kind == FORCED:
-        bet_forced(search, play, earned)
+    if decision.kind == EXPLORE:
+        return
+    after, play = search.levels[length].ended, decision.play
+    earned = decision.earned + decision.discount * after
+    # One that a coin has ended has no return, and no discount. If the last reward is known, it has none
+    # left either, and its return was noted then. (If gamma is 0, no step leaves any.)
+    if decision.discount > 0.0 or settings.gamma == 0.0:
+        note_return(settings, decision.paid + settings.gamma**length * after)
     if decision.kind != EXPLOIT:
+        bet_forced(search, play, earned)
         return
     bet_exploit(search, play, earned, decision.guided)
     if root[play].exploits == FIRST_BET + 1:
@@ -345,10 +345,10 @@ def _backup(search: Any, length: int, rest: float, ties: Any) -> None:
 @episodes.has_room.register(Search)
 def _has_room(search: Any) -> bool:
     pool, settings, steps = search.pool, search.settings[0], search.settings[0].horizon
+    pairs = pool.used[1] + (steps + 1) * settings.most_actions
+    fits = pool.used[0] + steps < pool.states.size and pool.used[2] + steps < pool.outcomes.size
     return bool(
-        pool.used[0] + steps < pool.states.size
-        and pool.used[1] + (steps + 1) * settings.most_actions <= pool.pairs.size
-        and pool.used[2] + steps < pool.outcomes.size
+        (settings.pool_full or (fits and pairs <= pool.pairs.size))
         and search.scratch.size > settings.widest + steps
         and accounts_have_room(search)
     )

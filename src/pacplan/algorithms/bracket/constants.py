@@ -42,7 +42,8 @@ SETTLING_CALLS = 25.0  # ... which falls on this scale, as one over a square roo
 CUT = 10  # an exploring episode goes no further than a pair with fewer visits than this ...
 ANYTIME_CUT = 3  # ... or this, if there is no gap to stop at
 WORTH_CALLING = 0.2  # its calls begin where one is worth this part of the best on its way
-EXPLOIT_COST = 1.1  # of a step of an exploit episode, relative to a call
+EXPLOIT_COST = 1.4  # of an exploit episode, relative to the calls that it has on average ...
+JOINT_EXPLOIT_COST = 1.1  # ... or this, if one process of bets serves both sides
 EXPLORE_GAIN = 0.35  # part of the width above an estimate that exploring can take off
 EXPLORE_START = 6.0  # calls credited to every action at the start
 TIED = 0.1  # part of epsilon within which upper bounds are tied
@@ -50,13 +51,27 @@ LEAST_WIDTH = 1e-3  # part of epsilon that stands for widths below it
 FORCED_EVERY = 100  # episodes, of which the last is forced (ends)
 TIE = 1e-12  # bounds and estimates that differ by less are tied
 
+# Which exploit episodes go on (`schedule.concluded`).
+ROULETTE_DEPTH = 3  # the first depth before which roulette is played
+ROULETTE_POWER = 2.0 / 3.0  # of gamma: the least probability of going on
+
 # Bets on returns (`pacplan.algorithms.betting.returns`).
 STEADY_HORIZON = 2  # steps up to which returns hardly improve as the search learns
 
 # Estimates, and the model of what was seen by state, which steers them (`pool`).
-PRIOR = 0.6  # value of what was never seen, relative to the largest
-POOL_GROWTH, POOL_CALLS = 1.5, 20  # of the calls, between two updates of the pool
+PRIOR = 0.6  # value of what was never seen, relative to the largest, at first ...
+PRIOR_LEAST, PRIOR_SLOPE = 0.45, 0.7  # ... and then by the mean reward seen ...
+PRIOR_REWARDS, PRIOR_COUNT = 4.0, 20.0  # ... which begins as the ratio of these
+NOISE, NOISE_DRAWS = 0.1, 4.0  # variance of a pair's rewards, at first, and the draws that it is worth
+LEAST_SPREAD = 0.01  # variance between the rewards of pairs, at least
+LEAST_WEIGHT = 0.1  # draws that the prior of a reward is worth, at least; at most one
+POOL_WEIGHT = 16.0  # visits of a pair that the pool's estimate is worth
+POOL_GROWTH, POOL_CALLS = 1.1, 20  # of the calls, between two updates of the pool ...
+SPARSE_GROWTH = 1.5  # ... if most states were seen only a few times
+MOST_POOLED = 8_000_000  # pairs, outcomes and values that the pool has room for
+EXPECTED_ACTIONS = 256  # of a state, if the model does not say how many there can be
 GUESS_WEIGHT = 1.0  # calls in a state that a guess of its value is worth
+ADVICE = 0.5  # by how much the best estimate may exceed that of the advised action, over sigma, if new
 
 # Discount and strength of predictions of outcomes, if B is not known (Pitman and Yor's).
 DISCOUNT, STRENGTH = 0.5, 0.1

@@ -19,6 +19,7 @@ NODE = np.dtype(
     [
         *NODE_FIELDS,
         ("cap", np.float64),  # the largest value: the span, or less if the user knows
+        ("estimate", np.float64),
         ("drift", np.float64),  # sum over the parent's draws of d
         ("reached", np.float64),  # discounted number of exploring episodes that came here
         ("evidence", np.float64),  # of the action with the largest W
@@ -64,7 +65,8 @@ ARM = np.dtype(
 LEVEL = np.dtype(
     [
         ("span", np.float64),  # sigma_(H-h), the largest value
-        ("ended", np.float64),  # the value of the end
+        ("prior", np.float64),  # the (learnt) value of an unknown state
+        ("ended", np.float64),  # that of the end
         ("cash", np.float64),  # c_h
         ("weight", np.float64),  # of lambda: gamma^-h
         ("excess", np.float64),  # weight times C_h: by how much W may exceed the span, over lambda
@@ -82,38 +84,55 @@ SETTINGS = np.dtype(
         ("log_share", np.float64),  # log(1/delta_s)
         ("log_joint", np.float64),  # log(1 / (delta_J (1 - beta)))
         ("apart", np.float64),  # c: 1 if the sides have processes of their own
-        ("discount", np.float64),  # for predictions of outcomes (`upper_bound.note_outcome`)
+        ("most_value", np.float64),  # what no state's value exceeds, in the user's units
+        ("go_on", np.float64),  # probability of going on, where roulette is played
+        ("exploit_cost", np.float64),  # of an exploit episode, roughly in calls
+        ("discount", np.float64),  # for predictions of outcomes (`outcomes.note_outcome`)
         ("strength", np.float64),
         ("fresh", np.float64),
         ("fresher", np.float64),
         ("least_count", np.int64),  # calls that an outcome has before it counts in the ball
         ("widest", np.int64),  # most outcomes seen of a pair
         ("cut", np.int64),  # an exploring episode ends after a pair with fewer visits
-        ("most_actions", np.int64),  # of a state, as far as is known
+        ("most_actions", np.int64),  # of a state; if that is not known, what there is room for
+        ("prior_draws", np.float64),  # what the prior of a reward is worth
         ("pool_due", np.int64),  # calls at the next update of the pool
+        ("pool_full", np.bool_),  # whether it grows no more
         ("told", np.bool_),  # whether one visit reveals a pair's reward
         ("learns", np.bool_),  # whether transitions must be learnt
         ("same_actions", np.bool_),
         ("value_goal", np.bool_),
+        ("guided", np.bool_),  # whether the user gave a policy
     ],
     align=True,
 )
 
-# Workspace: a distribution and values on it; terms of a sum, or of actions or steps.
-SCRATCH = np.dtype([("p", np.float64), ("f", np.float64), ("term", np.float64)])
+# Workspace: a distribution and values on it; scores of actions or steps, and pairs; terms of a sum.
+SCRATCH = np.dtype(
+    [
+        ("p", np.float64),
+        ("f", np.float64),
+        ("score", np.float64),
+        ("link", np.int64),
+        ("term", np.float64),
+    ]
+)
 
 EXPLORE, EXPLOIT, FORCED = 0, 1, 2
 
 # What the next episode does.
 DECISION = np.dtype(
     [
+        ("best", np.int64),
         ("kind", np.int64),
         ("play", np.int64),
         ("target", np.int64),  # the step at which the calls of an exploring episode begin, or NONE
         ("foreseen", np.int64),  # the node that the step before it is thought to lead to, or NONE
         ("guided", np.bool_),  # whether an exploit episode follows the user's policy, which ...
         ("advised", np.int64),  # ... advises this for the next step, or nothing
-        ("earned", np.float64),  # the return so far
+        ("paid", np.float64),  # the return so far ...
+        ("earned", np.float64),  # ... and, where roulette is played, what is bet on, A, with ...
+        ("discount", np.float64),  # ... the weight of what is still to come, D
     ],
     align=True,
 )

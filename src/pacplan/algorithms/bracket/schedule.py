@@ -13,8 +13,22 @@ import numpy as np
 
 from pacplan.algorithms.betting.bets import NEWEST
 from pacplan.algorithms.betting.returns import allocate, follows
-from pacplan.algorithms.bracket import constants
-from pacplan.algorithms.bracket.constants import LEAST_WIDTH, TIE
+from pacplan.algorithms.bracket.constants import (
+    EXPLORE_GAIN,
+    EXPLORE_START,
+    FORCED_EVERY,
+    LARGEST,
+    LEAST_WIDTH,
+    MOST_CHANGE,
+    NEAR,
+    REBUILD_GROWTH,
+    ROULETTE_DEPTH,
+    SETTLED,
+    SETTLING_CALLS,
+    TIE,
+    TIED,
+    WORTH_CALLING,
+)
 from pacplan.algorithms.bracket.pool import pooled_value
 from pacplan.algorithms.bracket.records import EXPLOIT, EXPLORE, FORCED
 from pacplan.algorithms.bracket.upper_bound import pair_gap, refresh_arm, refresh_node, refresh_pair
@@ -29,8 +43,9 @@ from pacplan.models.handles import NO_ADVICE
 def decide(search: Any, ties: Any) -> None:
     """Choose the next episode: exploit the best estimate, or explore what keeps the gap open."""
     root, settings, decision = search.root, search.settings[0], search.decision[0]
-    episodes, gaps = search.report[0].episodes, search.scratch.term[: search.root.size]
+    episodes, gaps = search.report[0].episodes, search.scratch.score[: search.root.size]
     best = argmax_at_random(root.estimate, NONE, TIE, ties)
+    decision.best = best
     for a in range(root.size):
         gaps[a] = pair_gap(search, a, best)
     rival = NONE
@@ -39,27 +54,32 @@ def decide(search: Any, ties: Any) -> None:
         rival = argmax_at_random(root.upper, NONE, TIE, ties)
     elif root.size > 1:
         rival = argmax_at_random(gaps, best, TIE, ties)
-    settings.best = decision.play = best
-    decision.kind = EXPLORE
-    if (episodes + 1) % constants.FORCED_EVERY == 0:
+    decision.kind = EXPLOIT
+    if (episodes + 1) % FORCED_EVERY == 0:
         decision.kind = FORCED
         decision.play = argmax_at_random(root.upper, NONE, TIE, ties)
     elif rival == NONE:
-        decision.kind = EXPLOIT
+        decision.play = best
     elif settings.epsilon == 0.0 and episodes % 2 != 0:
         # There is no gap to stop at: every other episode explores the wider of the two.
-        if root[rival].upper - root[rival].estimate >= root[best].upper - root[best].estimate:
-            decision.play = rival
+        decision.kind = EXPLORE
+        wide = root[best].upper - root[best].estimate > root[rival].upper - root[rival].estimate
+        decision.play = best if wide else rival
     elif _exploiting_is_cheaper(search, best, rival):
-        decision.kind = EXPLOIT
+        decision.play = best
     else:
+        decision.kind = EXPLORE
         decision.play = rival
-    decision.earned, decision.advised, decision.guided = 0.0, NO_ADVICE, False
     if decision.kind == EXPLOIT:
         left = 0.0 if rival == NONE else gaps[rival] * (0.5 if settings.value_goal else 1.0)
         allocate(search, best, left)
-        spread = search.moments[best, NEWEST.size - 1].spread
-        decision.guided = settings.guided and follows(root[best], spread)
+    decision.paid, decision.earned, decision.discount = 0.0, 0.0, 1.0
+    decision.advised = NO_ADVICE
+    decision.guided = (
+        settings.guided
+        and decision.kind == EXPLOIT
+        and follows(root[decision.play], search.moments[decision.play, NEWEST.size - 1].spread)
+    )
 
 
 @inlined
@@ -69,17 +89,19 @@ def _exploiting_is_cheaper(search: Any, best: int, rival: int) -> bool:
     From below it takes the calls of another exploit episode. From above, all that are near the largest
     gap must come down. (`scratch` has the gaps of `best`.)
     """
-    root, settings, gaps = search.root, search.settings[0], search.scratch.term
-    arm, least = root[best], LEAST_WIDTH * min(1.0, settings.resolution)
+    root, settings, gaps = search.root, search.settings[0], search.scratch.score
+    arm, hope = root[best], root[best].estimate
+    if arm.exploits > 0:
+        hope = max(hope, arm.returns / arm.exploits)
+    least = LEAST_WIDTH * min(1.0, settings.resolution)
     # What L would have to be for this gap.
     lower = root[rival].upper - gaps[rival]
-    calls = constants.EXPLOIT_COST * settings.horizon * (arm.exploits + 1)
-    below, above = calls / max(arm.estimate - lower, least), 0.0
-    near = gaps[rival] - constants.TIED * settings.resolution
+    below = settings.exploit_cost * (arm.exploits + 1) / max(hope - lower, least)
+    above = 0.0
     for a in range(root.size):
-        if gaps[a] >= near and (a != best or settings.value_goal):
+        if gaps[a] >= gaps[rival] - TIED * settings.resolution and (a != best or settings.value_goal):
             width = max(root[a].upper - root[a].estimate, least)
-            above += (search.calls[a] + constants.EXPLORE_START) / (constants.EXPLORE_GAIN * width)
+            above += (search.calls[a] + EXPLORE_START) / (EXPLORE_GAIN * width)
     return bool(below < above)
 
 
@@ -97,22 +119,14 @@ def adapt(search: Any) -> None:
     for action in range(search.root.size):
         if search.root[action].stale:
             _rebuild(search, action)
-    if (
-        arm.pair == NONE
-        or tree.pairs[arm.pair].n == 0
-        or calls < constants.REBUILD_GROWTH * arm.rebuilt
-    ):
+    if arm.pair == NONE or tree.pairs[arm.pair].n == 0 or calls < REBUILD_GROWTH * arm.rebuilt:
         return
-    change = min(
-        max(tree.pairs[arm.pair].evidence / arm.asked, 1.0 / constants.MOST_CHANGE),
-        constants.MOST_CHANGE,
-    )
-    settling = sqrt(1.0 + calls / constants.SETTLING_CALLS)
-    most = constants.LARGEST * settings.kappa * search.levels[0].span / settling
+    change = min(max(tree.pairs[arm.pair].evidence / arm.asked, 1.0 / MOST_CHANGE), MOST_CHANGE)
+    settling = sqrt(1.0 + calls / SETTLING_CALLS)
+    most = LARGEST * settings.kappa * search.levels[0].span / settling
     wanted = max(settings.least, min(arm.penalty * change, most))
     ratio = arm.penalty / wanted
-    near = 1.0 / constants.NEAR <= ratio <= constants.NEAR
-    if near and not (wanted <= settings.least and ratio > constants.SETTLED):
+    if 1.0 / NEAR <= ratio <= NEAR and not (wanted <= settings.least and ratio > SETTLED):
         return
     arm.penalty = wanted
     arm.rebuilt = calls
@@ -176,7 +190,7 @@ def _uncertainty(search: Any, at: int, link: int, h: int) -> float:
     """
     tree, settings, node = search.tree, search.settings[0], search.tree.nodes[at]
     if link == NONE:
-        return float(node.cap - constants.PRIOR * search.levels[h].span)
+        return float(node.cap - search.levels[h].prior)
     pair = tree.pairs[link]
     if pair.n < settings.cut:
         return float(pair.upper - pooled_value(search, node.place, pair.action, h))
@@ -191,18 +205,20 @@ def _uncertainty(search: Any, at: int, link: int, h: int) -> float:
 
 @called
 def imagine(search: Any, ties: Any) -> int:
-    """Imagine an exploring episode, into `path`; returns the step at which its calls begin.
+    """Imagine an exploring episode, into `path`; returns the step at which its calls begin, or NONE.
 
     What a call of a pair can take off the bound of the action played is about the (discounted)
     probability of coming to its state, as far as such episodes show, times its uncertainty / (n + 1).
     """
-    settings, tree, gains = search.settings[0], search.tree, search.scratch.term
+    settings, tree, gains = search.settings[0], search.tree, search.scratch.score
     first, discount, at, steps = search.root[search.decision[0].play].pair, 1.0, 0, 0
     for h in range(settings.horizon):
         node, step = tree.nodes[at], search.path[h]
         node.reached += discount
         step.pair = first if h == 0 else optimistic(search, at, ties)
         n = 0 if step.pair == NONE else tree.pairs[step.pair].n
+        if h + 1 == settings.horizon and settings.told and n > 0:
+            break
         wide = max(_uncertainty(search, at, step.pair, h), LEAST_WIDTH * settings.resolution)
         gains[h] = node.reached * wide / (n + 1)
         steps = h + 1
@@ -219,8 +235,41 @@ def imagine(search: Any, ties: Any) -> int:
             break
         step.child = at
         discount *= settings.gamma
-    least = largest(gains[:steps]) * constants.WORTH_CALLING
+    if steps == 0:
+        return NONE
+    least = largest(gains[:steps]) * WORTH_CALLING
     target = 0
     while gains[target] < least:
         target += 1
     return target
+
+
+@inlined
+def concluded(search: Any, h: int, estimate: float, ties: Any) -> bool:
+    """Roulette (docs/bracket.md, "Below"): whether an exploit episode ends before its step at depth h.
+
+    Late steps are as dear as early ones, but discounted. With A earned and D the weight of what is to
+    come, the episode ends for A + D v with probability 1 - q, v being what the rest is expected to be
+    worth; otherwise A falls by D v (1/q - 1), and D becomes D/q. For any v and q the mean stays the
+    same; q is at least so large that A + D rest, at the least rest that is possible, stays above the
+    floor.
+    """
+    settings, decision = search.settings[0], search.decision[0]
+    if decision.kind != EXPLOIT or h < ROULETTE_DEPTH:
+        return False
+    weight, floor = decision.discount, search.root[decision.play].floor
+    # Whatever is done, the whole episode is paid at least the floor.
+    least = max(floor - decision.paid, 0.0) / settings.gamma**h
+    value = max(estimate, least)
+    room = max(decision.earned + weight * least - floor, 0.0)
+    risk = weight * (value - least)
+    go_on = settings.go_on if risk == 0.0 else max(settings.go_on, risk / (room + risk))
+    if go_on >= 1.0:
+        return False
+    if ties.random() < go_on:
+        decision.earned -= weight * value * (1.0 / go_on - 1.0)
+        decision.discount /= go_on
+        return False
+    decision.earned += weight * value
+    decision.discount = 0.0
+    return True

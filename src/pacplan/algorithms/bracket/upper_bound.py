@@ -1,4 +1,4 @@
-"""Bracket from above: d of a call, W of pairs, f of nodes, U of the root's actions, and gaps of two.
+"""Bracket from above: W of pairs, f of nodes, U of the root's actions, and gaps between two of them.
 
 docs/bracket.md, "Above" and "Both sides at once": evidence above and returns below are bets that may be
 multiplied, so what one side has won need not be won by the other. (If the sides have processes of their
@@ -13,55 +13,14 @@ import numpy as np
 from pacplan.algorithms.betting.bets import total
 from pacplan.algorithms.betting.returns import FIRST_BET
 from pacplan.algorithms.bracket.constants import LEAST_ASKED
-from pacplan.algorithms.bracket.pool import ENDED, find_place, refresh_state
 from pacplan.bounds.product import penalised_max
 from pacplan.bounds.simplex import ball_max
 from pacplan.compiled.jit import called, inlined
-from pacplan.engine.calls import BAD_ANSWER, CHUNK_DONE, break_promise, follow
-from pacplan.engine.tree import NONE, add_pair
-from pacplan.models import handles
+from pacplan.engine.tree import NONE
 
 
 @inlined
-def fill_in(search: Any, model: Any, at: int, h: int) -> int:
-    """Give a new node its place in the pool, and what the user knows or guesses; returns a status."""
-    node, level = search.tree.nodes[at], search.levels[h]
-    settings, pool = search.settings[0], search.pool
-    settings.most_actions = max(settings.most_actions, node.actions)
-    node.place = find_place(search, node.state, node.actions)
-    # Whatever the user's functions do, the node they leave behind is valid.
-    node.cap = node.upper = level.span
-    _, high = handles.value_bounds(model, node.state, h)
-    if np.isnan(high):
-        return break_promise(search, BAD_ANSWER, node.state, 0, h, 0.0)
-    known = (min(high, settings.most_value) - settings.low * level.span) / settings.width
-    node.cap = node.upper = max(0.0, min(level.span, known))
-    if pool.guesses.shape[1] > 0 and node.place != NONE:
-        value = handles.guess(model, node.state, h)
-        if np.isnan(value):
-            return break_promise(search, BAD_ANSWER, node.state, 0, h, 0.0)
-        guess = (value - settings.low * level.span) / settings.width
-        pool.guesses[node.place, h] = min(max(guess, 0.0), level.span)
-        refresh_state(search, node.place, h)
-    return CHUNK_DONE
-
-
-@called
-def add_unvisited(search: Any, at: int, action: int) -> int:
-    """A pair for an action that is tried for the first time, without bets."""
-    link = add_pair(search.tree, at, action)
-    pair = search.tree.pairs[link]
-    pair.guess = 1.0
-    for j in range(search.opening.size):
-        search.bets[link, j] = search.opening[j]
-    pair.upper = search.tree.nodes[at].cap
-    if at == 0:
-        search.root[action].pair = link
-    return link
-
-
-@inlined
-def _best_outcome(search: Any, link: int, h: int, most: float) -> tuple[float, int]:
+def best_outcome(search: Any, link: int, h: int, most: float) -> tuple[float, int]:
     """The largest f, cut to `most`, of the outcomes of a pair, seen or not; and how many were seen."""
     tree = search.tree
     top, seen = -np.inf, 0
@@ -74,55 +33,6 @@ def _best_outcome(search: Any, link: int, h: int, most: float) -> tuple[float, i
     if seen < search.problem[0].successors:
         top = max(top, search.levels[h + 1].span)
     return top, seen
-
-
-@inlined
-def note_outcome(
-    search: Any, model: Any, at: int, link: int, h: int, successor: int, ended: bool
-) -> tuple[int, float, int]:
-    """The node of an outcome; its d; and a status.
-
-    d = gamma (max g - g) was fixed before the call for all outcomes, and is added to their sums. g is
-    f, cut to the largest value; so bets have a fixed range. All unseen outcomes share one history of d.
-
-    After n calls with m different outcomes, one seen c times is thought to have the probability
-    (c - discount) / (n + strength), and a new one (fresh + fresher m) / (n + strength).
-    """
-    tree, settings, level = search.tree, search.settings[0], search.levels[h + 1]
-    pair, gamma, most = tree.pairs[link], settings.gamma, search.levels[h + 1].span
-    top, seen = _best_outcome(search, link, h, most)
-    if settings.learns:
-        outcome = pair.child
-        while outcome != NONE:
-            tree.nodes[outcome].drift += gamma * (top - min(tree.nodes[outcome].upper, most))
-            outcome = tree.nodes[outcome].sibling
-        if seen < search.problem[0].successors:
-            pair.drift += gamma * (top - most)
-    child, new, status = follow(search, model, at, link, successor, ended, h)
-    if status != CHUNK_DONE:
-        return NONE, 0.0, status
-    node, drift = tree.nodes[child], 0.0
-    if settings.learns:
-        mass = settings.fresh + settings.fresher * seen
-        if node.count > 0:
-            mass = node.count - settings.discount
-        pair.predicted += log(mass / (pair.n + settings.strength))
-        drift = gamma * (top - (most if new else min(node.upper, most)))
-    node.count += 1
-    if not new:
-        return child, drift, CHUNK_DONE
-    rank = seen + 1
-    settings.widest = max(settings.widest, rank)
-    node.depth, node.branch, node.drift = h + 1, search.decision[0].play, pair.drift
-    if ended:
-        node.place = ENDED
-        node.upper = level.ended
-        return child, drift, CHUNK_DONE
-    if settings.least_count > 0:
-        # log(1/w), w = w(at) / (rank (rank + 1)).
-        node.price = tree.nodes[at].price + log(rank * (rank + 1.0))
-    status = fill_in(search, model, child, h + 1)
-    return child, drift, status
 
 
 @inlined
@@ -186,7 +96,7 @@ def refresh_pair(search: Any, at: int, link: int, h: int, penalty: float, renewe
         # If the reward is told, the bets are on 1 - d.
         value += pair.stake - (1.0 if settings.told else 0.0)
     if next_matters:
-        top, seen = _best_outcome(search, link, h, np.inf)
+        top, seen = best_outcome(search, link, h, np.inf)
         value += settings.gamma * top
         if random_next:
             value += _second_maximum(search, at, link, h, top, seen)
@@ -245,7 +155,7 @@ def renew_gap(search: Any, rival: int, action: int) -> None:
         if below + penalty * here < least:
             least = below + penalty * here
             won = here
-    if action == search.settings[0].best:
+    if action == search.decision[0].best:
         other.asked = max(settings.log_joint - won, LEAST_ASKED)
     gap = search.tree.pairs[other.pair].upper + penalty * settings.log_joint - least
     search.gaps[arm.account, rival] = min(search.gaps[arm.account, rival], gap)

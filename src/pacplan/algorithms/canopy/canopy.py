@@ -1,11 +1,10 @@
 """Canopy: the algorithm on one page. docs/canopy.md has the proof; names are those of the proof."""
 
 from math import ceil
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from pacplan.algorithms.betting.bets import ABOVE, bet_on_grid, learn_moments
 from pacplan.algorithms.betting.planner import BettingPlanner
 from pacplan.algorithms.betting.returns import accounts_have_room, raise_floor
 from pacplan.algorithms.canopy.constants import PILOTS
@@ -17,17 +16,20 @@ from pacplan.algorithms.canopy.growth import (
     leaf_value,
     open_node,
 )
+from pacplan.algorithms.canopy.learning import learn_repeats
 from pacplan.algorithms.canopy.records import CHOOSE, DECIDE, FORCED_EPISODE, GROW, PLAY, TREE, Search
 from pacplan.algorithms.canopy.search import CanopySearch
 from pacplan.algorithms.canopy.shape import first_shape, state_value
-from pacplan.algorithms.canopy.tasks import choose_action, decide, finish_task, take_step
+from pacplan.algorithms.canopy.tasks import choose_action, decide, finish_task, satisfied, take_step
+from pacplan.algorithms.canopy.upper_bound import bet_forced_tree, bet_tree
+from pacplan.algorithms.common.confidence import ranges_assumed
 from pacplan.compiled.jit import inlined
 from pacplan.engine import steps
 from pacplan.engine.calls import BAD_ANSWER, CHUNK_DONE, NO_ROOM, RULE, break_promise
 from pacplan.engine.query import Query
-from pacplan.engine.root_rules import least_gap
 from pacplan.engine.tree import NONE, add_node, add_pair
-from pacplan.models.protocol import Session
+from pacplan.models.knowledge import Bounds, Function
+from pacplan.models.protocol import Model, Session
 
 
 class Canopy(BettingPlanner):
@@ -64,22 +66,39 @@ class Canopy(BettingPlanner):
     name = "canopy"
     kind_matters = True
 
+    def __init__(
+        self,
+        *,
+        epsilon: float,
+        delta: float,
+        gamma: float,
+        horizon: int | None = None,
+        target: Literal["horizon", "infinite"] = "horizon",
+        value_bounds: Bounds | None = None,
+        value_range: tuple[float, float] | None = None,
+        policy: Function | None = None,
+        value: Function | None = None,
+    ) -> None:
+        super().__init__(
+            epsilon, delta, gamma, horizon, target, value_bounds, value_range, policy, value
+        )
+
     def start(self, query: Query, session: Session) -> CanopySearch:
         return CanopySearch(self, query, session)
+
+    def assumptions(self, model: Model, search: Any) -> tuple[str, ...]:
+        return (*ranges_assumed(self, model), "equal states have equal futures")
 
 
 @steps.compute.register(Search)
 def _compute(search: Any, model: Any, ties: Any) -> int:
     """Choose the next task when one is over, and take it on to its next call.
 
-    A task is a tree, ordinary or FORCED, or an episode, to EXPLOIT or FORCED. The search stops when
-    max_{a != b} U(a) - L(b) <= epsilon for some b, its answer.
+    A task is a tree, ordinary or FORCED, or an episode, to EXPLOIT or FORCED.
     """
     phase = search.task[0].phase
     if phase == DECIDE:
-        best, least = least_gap(search.root.upper, search.root.lower)
-        if least <= search.settings[0].epsilon:
-            search.settings[0].best = best
+        if satisfied(search):
             return RULE
         if not accounts_have_room(search):
             return NO_ROOM
@@ -150,46 +169,11 @@ def _grow(search: Any, model: Any, ties: Any) -> int:
         return CHUNK_DONE
     calls = search.report[0].calls - task.began
     if task.kind == TREE:
-        _bet_tree(search, task.action, frame.best, search.levels[0].most)
+        learn_repeats(search)
+        bet_tree(search, task.action, frame.best, search.levels[0].most)
         search.root[task.action].tree_calls += calls
     else:
-        _bet_forced_tree(search, task.action, frame.best, search.levels[0].most)
+        bet_forced_tree(search, task.action, frame.best, search.levels[0].most)
         task.forced_spent += calls
     finish_task(search, model)
     return CHUNK_DONE
-
-
-@inlined
-def _bet_tree(search: Any, action: int, x: float, most: float) -> None:
-    """Bet on the value x <= most of a tree whose shape was fixed before it began, then learn from it.
-
-    Its conditional mean is at least Q, so for every m <= Q the wealth at m, staked on values below m,
-    is a supermartingale. A point of the grid counts as proven only when every higher one is: then
-    U <= Q needs the last point up to Q to have been reached.
-    """
-    settings, arm, moments = search.settings[0], search.root[action], search.tree_moments[action]
-    wealth, step = search.tree_wealth[action], settings.step
-    if arm.trees >= PILOTS:
-        # No mean of trees exceeds R_0, so points from there on need no bets.
-        top = ceil(min(float(arm.ceiling), most / step))
-        share = settings.delta_tree
-        ceiling = bet_on_grid(wealth, moments, x, most, step, top, ABOVE, share)
-        if ceiling < arm.ceiling:
-            arm.ceiling = ceiling
-            arm.upper = min(arm.upper, ceiling * step)
-    learn_moments(moments, arm.recent, x)
-    arm.centre += (x - arm.centre) / (arm.recent + 1)
-    arm.recent += 1
-    arm.trees += 1
-
-
-@inlined
-def _bet_forced_tree(search: Any, action: int, x: float, most: float) -> None:
-    """Bet on the value of a forced tree, in an account of its own, for the proof of termination."""
-    settings, arm = search.settings[0], search.root[action]
-    wealth, step = search.forced_tree_wealth[action], settings.forced_step
-    share, nothing = settings.delta_forced_tree / wealth.shape[1], search.moments[action, :0]
-    ceiling = bet_on_grid(wealth, nothing, x, most, step, arm.forced_ceiling, ABOVE, share)
-    if ceiling < arm.forced_ceiling:
-        arm.forced_ceiling = ceiling
-        arm.upper = min(arm.upper, ceiling * step)

@@ -46,3 +46,4 @@ CELLS = 1 << 16  # in the table of learnt values, a power of two ...
 WAYS = 4  # ... in each of which one of so many places is taken
 MOST_COORDINATES = 6  # of a state
 NOTES = 4096  # observations of a tree that are learnt from
+SHARED = 1 << 12  # room at first for values that the nodes of a tree share, a power of two

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from pacplan.algorithms.canopy.constants import EXCESS, ROULETTE
-from pacplan.algorithms.canopy.learning import hint, learn_node, learn_noise, locate, recall
-from pacplan.algorithms.canopy.records import DRAW, EXPAND, FORCED_TREE
+from pacplan.algorithms.canopy.learning import hint, learn_node, learn_noise, locate, mixed, recall
+from pacplan.algorithms.canopy.records import DRAW, EXPAND
 from pacplan.algorithms.canopy.shape import blended, state_value
-from pacplan.compiled.jit import inlined
+from pacplan.compiled.jit import inlined, kernel
 from pacplan.compiled.streams import draw_seed
 from pacplan.engine.calls import (
     BAD_ANSWER,
@@ -50,7 +50,9 @@ def open_node(search: Any, model: Any, h: int, state: int, only: int) -> int:
         first = above.stats + above.actions
         draws = above.draws + above.actions * search.levels[h - 1].kept
     continued = actions * level.kept if h + 1 < task.leaf else 0
-    if first + actions > search.action_stats.size or draws + continued > search.draws.size:
+    # Every node that is open will leave its J in the table, which must not be more than half full.
+    full = 2 * (task.shared + h + 1) > search.shared.size
+    if full or first + actions > search.action_stats.size or draws + continued > search.draws.size:
         task.stats = first + actions
         task.draws = draws + continued
         return NO_ROOM
@@ -87,7 +89,7 @@ def state_guess(search: Any, model: Any, h: int, state: int) -> float:
     hinted = hint(search, model, h, state)
     if isnan(hinted):
         return hinted
-    locate(search, model, state)
+    locate(search, model, h, state)
     if hinted < np.inf:
         value = hinted + recall(search, NONE, 0.0)[0]
     else:
@@ -180,55 +182,86 @@ def grow(search: Any, model: Any, ties: Any) -> int:
 
 @inlined
 def _weigh(search: Any, h: int) -> None:
-    """All draws are made: find the means, and begin with the action of the largest."""
+    """All draws are made: find the means, and with which action to begin."""
     task, frame, level = search.task[0], search.frames[h], search.levels[h]
     learn_noise(search, h)
     frame.top = 0
+    frame.best = -np.inf
     for j in range(frame.actions):
         stats = search.action_stats[frame.stats + j]
         stats.m /= level.width
         if stats.m > search.action_stats[frame.stats + frame.top].m:
             frame.top = j
-    frame.phase, frame.chosen, frame.turn, frame.best = EXPAND, frame.top, frame.top, -np.inf
-    frame.child, frame.surplus, frame.expanded, frame.q = 0, 0.0, 1, 1.0
+    frame.phase = EXPAND
+    frame.chosen = frame.top
     if h + 1 == task.leaf:
         # Leaves have J = v.
         frame.best = search.action_stats[frame.stats + frame.top].m
         frame.turn = frame.actions
+        return
+    _start(search, h, frame.top, 1.0)
+
+
+@inlined
+def _start(search: Any, h: int, turn: int, q: float) -> None:
+    """Begin to continue the successors of an action."""
+    frame = search.frames[h]
+    frame.turn, frame.q, frame.child, frame.surplus = turn, q, 0, 0.0
+    frame.expanded += 1
 
 
 @inlined
 def _expand(search: Any, model: Any, ties: Any) -> int:
-    """Continue the successors of an action, or go on to the next whose Y may be the largest.
-
-    q, the probability of being continued, is small for an action that is far behind; it depends on this
-    node, and otherwise only on what was fixed before the tree.
-    """
-    h, gamma = search.task[0].at, search.settings[0].gamma
+    """Continue the successors of an action, or go on to the next action."""
+    task, h = search.task[0], search.task[0].at
     frame, level = search.frames[h], search.levels[h]
     while frame.child < level.kept:
         drawn = search.draws[frame.draws + frame.turn * level.kept + frame.child]
         if drawn.alive:
-            return int(open_node(search, model, h + 1, drawn.state, NONE))
+            after = search.levels[h + 1]
+            slot = search.shared[_place(search.shared, task.number, h + 1, drawn.state)]
+            if slot.tree != task.number:
+                status = open_node(search, model, h + 1, drawn.state, NONE)
+                after.fresh += status == CHUNK_DONE
+                return int(status)
+            after.asked += 1
+            frame.surplus += slot.value - drawn.v
         frame.child += 1
-    y = search.action_stats[frame.stats + frame.turn].m + gamma * frame.surplus / level.kept / frame.q
-    if y > frame.best:
-        frame.best, frame.chosen = y, frame.turn
-    turn, q = 0 if frame.turn == frame.top else frame.turn + 1, 1.0
+    stats = search.action_stats[frame.stats + frame.turn]
+    rest = search.settings[0].gamma * frame.surplus / level.kept
+    if stats.m + rest / frame.q > frame.best:
+        frame.best = stats.m + rest / frame.q
+        frame.chosen = frame.turn
+    _next_action(search, ties)
+    return CHUNK_DONE
+
+
+@inlined
+def _next_action(search: Any, ties: Any) -> None:
+    """Play roulette for one action after the other until one is to be continued, or all are done.
+
+    q, the probability of being continued, is small for an action that is far behind; it depends on this
+    node, and otherwise only on what was fixed before the tree.
+    """
+    task, h = search.task[0], search.task[0].at
+    frame, level, after = search.frames[h], search.levels[h], search.levels[h + 1]
+    gamma = search.settings[0].gamma
+    spread = ROULETTE * (gamma * after.spread)
+    turn = 0 if frame.turn == frame.top else frame.turn + 1
     while turn < frame.actions:
-        stats, after = search.action_stats[frame.stats + turn], search.levels[h + 1]
+        stats = search.action_stats[frame.stats + turn]
         above = gamma * (after.most - stats.kept / level.kept)
         if turn != frame.top and stats.m + above > frame.best:
-            q, behind, spread = 1.0, frame.best - stats.m, ROULETTE * (gamma * after.spread)
-            if search.task[0].kind < FORCED_TREE and behind > spread and above > 0.0:
+            q, behind = 1.0, frame.best - stats.m
+            if not task.forces and behind > spread and above > 0.0:
                 q = min(1.0, max(spread / behind, above / (level.most - stats.m)))
-            if q == 1.0 or ties.random() < q:
-                break
-            # Without a continuation it has Y = m, which is less than the best.
+            if task.forces or ties.random() < q:
+                _start(search, h, turn, q)
+                return
+            frame.best = max(frame.best, stats.m)
+            frame.chosen = turn if frame.best == stats.m else frame.chosen
         turn += 1
-    frame.turn, frame.child, frame.surplus, frame.q = turn, 0, 0.0, q
-    frame.expanded += turn < frame.actions
-    return CHUNK_DONE
+    frame.turn = frame.actions
 
 
 @inlined
@@ -242,12 +275,31 @@ def _close(search: Any) -> int:
         learn_node(search, h)
     if h == task.start:
         return GROWN
+    slot = search.shared[_place(search.shared, task.number, h, frame.state)]
+    slot.tree, slot.h, slot.state, slot.value = task.number, h, frame.state, frame.best
+    task.shared += 1
     above = search.frames[h - 1]
     place = above.draws + above.turn * search.levels[h - 1].kept + above.child
     error = frame.best - search.draws[place].v
-    above.surplus += error
-    above.child += 1
     level.misfits += 1.0
     level.misfit = blended(level.misfit, error * error - level.jitter, level.misfits)
     task.at = h - 1
     return CHUNK_DONE
+
+
+@inlined
+def _place(slots: Any, tree: int, h: int, state: int) -> int:
+    """Where the J of a state at a depth of a tree lies, or the free slot where it belongs."""
+    place = mixed(mixed(h + 1, 0), state) & (slots.size - 1)
+    while slots[place].tree == tree and (slots[place].h != h or slots[place].state != state):
+        place = (place + 1) & (slots.size - 1)
+    return int(place)
+
+
+@kernel
+def copy_shared(slots: Any, larger: Any, tree: int) -> None:
+    """Copy the values that the nodes of a tree share to a larger table."""
+    for i in range(slots.size):
+        slot = slots[i]
+        if slot.tree == tree:
+            larger[_place(larger, tree, slot.h, slot.state)] = slot

@@ -2,7 +2,8 @@
 
 Where states are points in space, they lie in cells of several widths; an estimate goes from wide cells
 to narrow ones, and trusts each by how much was seen in it. Where states are whole numbers or no points
-at all, the narrowest cell is the state itself. Cells live in a table that forgets those seen least.
+at all, the narrowest cell is the state itself. Each cell comes twice, once for all depths together and
+once for its own. Cells live in a table that forgets those seen least.
 
 Learnt are the value of a state (of the action NONE), relative to the largest, and the advantage of an
 action over the mean of all, of which draws with a common seed say much. Where the user gave a value
@@ -34,8 +35,8 @@ def mixed(key: int, x: int) -> int:
 
 
 @inlined
-def locate(search: Any, model: Any, state: int) -> None:
-    """Find the cells of a state, the widest first; NONE where there is none."""
+def locate(search: Any, model: Any, h: int, state: int) -> None:
+    """Find the cells of a state, the widest first: of all depths, and of depth h; or NONE."""
     keys, point = search.keys, search.point
     count = handles.coordinates(model, int(state), point)
     # States of Python simulators are numbered as they are found. Of a number that nothing was learnt of
@@ -46,30 +47,26 @@ def locate(search: Any, model: Any, state: int) -> None:
         whole = whole and point[i] == floor(point[i])
         scaled = scaled and search.extent[i] > 0.0
     parts = 2.0
-    for j in range(keys.size):
-        keys[j] = NONE
-        if j == 0 or (j > RESOLUTIONS and whole):
-            keys[j] = mixed(mixed(_SEED, j), state if j > 0 else 0)
+    for j in range(RESOLUTIONS + 2):
+        key = NONE
+        if j == 0 or (j == RESOLUTIONS + 1 and whole):
+            key = mixed(mixed(_SEED, j), state if j > 0 else 0)
         elif j <= RESOLUTIONS and scaled:
             parts *= 2.0
-            keys[j] = mixed(_SEED, j)
+            key = mixed(_SEED, j)
             for i in range(count):
                 cell = (point[i] - search.origin[i]) / search.extent[i] * parts
-                keys[j] = mixed(keys[j], floor(min(_FAR, max(-_FAR, cell))))
+                key = mixed(key, floor(min(_FAR, max(-_FAR, cell))))
+        keys[2 * j] = key
+        keys[2 * j + 1] = mixed(key, h + 1) if key != NONE else NONE
 
 
 @inlined
-def _find_cell(search: Any, j: int, action: int) -> tuple[int, int]:
-    """The key of a cell of the state located last, and its place or that of the one to be forgotten."""
-    cells, key = search.cells, mixed(search.keys[j], action + 2)
-    home = int((mixed(key, 1) & (cells.size // WAYS - 1)) * WAYS)
-    found = home
-    for place in range(home, home + WAYS):
-        if cells[place].count > 0.0 and cells[place].key == key:
-            return key, place
-        if cells[place].count < cells[found].count:
-            found = place
-    return key, found
+def _doubt(j: int) -> float:
+    """Observations in a cell that a wider one counts for: more in a narrow cell."""
+    level = j // 2
+    doubt = SHRINK if level <= 1 or level > RESOLUTIONS else SHRINK * 4.0 ** (level - 1)
+    return doubt * (1.0 + j % 2)
 
 
 @inlined
@@ -86,17 +83,19 @@ def recall(search: Any, action: int, prior: float) -> tuple[float, bool]:
 
     And whether anything is known about it in particular.
     """
-    value, known = prior, False
+    value = prior
+    known = False
     for j in range(search.keys.size):
         if search.keys[j] == NONE:
             continue
-        key, place = _find_cell(search, j, action)
-        cell = search.cells[place]
-        if cell.count > 0.0 and cell.key == key:
-            # A narrow cell needs more observations to count for as much.
-            doubt = SHRINK * 4.0 ** (j - 1) if 1 < j <= RESOLUTIONS else SHRINK
-            value += cell.count / (cell.count + doubt) * (cell.centre - value)
-            known = known or j >= KNOWN_FROM
+        key = mixed(search.keys[j], action + 2)
+        home = int((mixed(key, 1) & (search.cells.size // WAYS - 1)) * WAYS)
+        for place in range(home, home + WAYS):
+            cell = search.cells[place]
+            if cell.count > 0.0 and cell.key == key:
+                value += cell.count / (cell.count + _doubt(j)) * (cell.centre - value)
+                known = known or j >= 2 * KNOWN_FROM
+                break
     return value, known
 
 
@@ -106,8 +105,17 @@ def learn(search: Any, action: int, value: float) -> None:
     for j in range(search.keys.size):
         if search.keys[j] == NONE:
             continue
-        key, place = _find_cell(search, j, action)
-        cell = search.cells[place]
+        key = mixed(search.keys[j], action + 2)
+        home = int((mixed(key, 1) & (search.cells.size // WAYS - 1)) * WAYS)
+        found = home
+        for place in range(home, home + WAYS):
+            cell = search.cells[place]
+            if cell.count > 0.0 and cell.key == key:
+                found = place
+                break
+            if cell.count < search.cells[found].count:
+                found = place
+        cell = search.cells[found]
         if cell.key != key:
             cell.key, cell.count, cell.centre = key, 0.0, 0.0
         cell.count = min(cell.count + 1.0, MOST_COUNT)
@@ -133,7 +141,7 @@ def learn_notes(search: Any, model: Any) -> None:
         task.largest = max(task.largest, search.notes[i].state)
     for i in range(task.notes):
         entry = search.notes[i]
-        locate(search, model, entry.state)
+        locate(search, model, entry.h, entry.state)
         value = entry.value
         if entry.action == NONE:
             hinted = hint(search, model, entry.h, entry.state)
@@ -205,3 +213,16 @@ def learn_node(search: Any, h: int) -> None:
     for j in range(frame.actions):
         guess = search.action_stats[frame.stats + j].guess
         note(search, h, frame.state, j, (guess - mean) / level.width)
+
+
+@inlined
+def learn_repeats(search: Any) -> None:
+    """Learn from a complete tree how often states recur, by depth."""
+    for h in range(1, search.task[0].leaf):
+        level = search.levels[h]
+        asked, fresh = float(level.asked), float(level.fresh)
+        if asked >= 2.0 and fresh > 0.0:
+            again = asked - fresh
+            level.trees += 1.0
+            rate = 2.0 * again / (fresh * asked + fresh * again)
+            level.repeats = blended(level.repeats, rate, level.trees)

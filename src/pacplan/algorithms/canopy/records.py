@@ -4,11 +4,13 @@ Everything is in units in which a step pays between 0 and 1 (docs/bracket.md, "U
 
 A tree is grown depth first, on one frame per depth. What a frame needs for each of its actions and for
 each successor that may be continued lies on two stacks, `action_stats` and `draws`, above what the
-frame before it needs. So a tree of any size takes room for one of its paths only. Two decisions:
+frame before it needs. So a tree of any size takes room for one of its paths only. Three decisions:
 
 * Learnt values are frozen while a tree grows, because its law must be known before its first call. So
   observations are noted, and learnt when the tree is done. (`levels` also holds the tree's own C, D, R
   and the range of v, set once before it begins.)
+* Equal states at one depth of a tree share one value J. `shared` forgets none of them while the tree
+  grows: whether a state is forgotten could depend on its J, and what is drawn anew would be biased.
 * All that is under way lies in `task`, `frames` and the stacks, so a search can be left at any call.
 """
 
@@ -31,6 +33,7 @@ ARM = np.dtype(
         ("ceiling", np.int64),  # this grid point and those above are proven by trees ...
         ("forced_ceiling", np.int64),  # ... and, on a coarser grid, by forced ones
         ("trees", np.int64),
+        ("forced_trees", np.int64),
         ("recent", np.int64),  # trees since the shape was changed
         ("due", np.int64),  # trees at which the shape is looked at again
         ("centre", np.float64),  # of the values of its recent trees
@@ -56,6 +59,8 @@ LEVEL = np.dtype(
         ("high", np.float64),  # u_h
         ("jitter", np.float64),  # variance expected of Y
         ("spread", np.float64),  # standard deviation expected of J - v
+        ("asked", np.int64),  # successors continued ...
+        ("fresh", np.int64),  # ... and how many of these were not known already
         # What steers, learnt:
         ("noise", np.float64),  # variance of r + gamma v over the draws of a pair
         ("noises", np.float64),
@@ -65,6 +70,8 @@ LEVEL = np.dtype(
         ("opened", np.float64),  # actions expanded in a node
         ("actions", np.float64),  # of a node
         ("nodes", np.float64),
+        ("repeats", np.float64),  # one over the number of states
+        ("trees", np.float64),
         ("value", np.float64),  # mean of J ...
         ("scatter", np.float64),  # ... and its variance
         ("earned", np.float64),  # mean of what exploit episodes earned from here on
@@ -91,14 +98,19 @@ DECIDE, GROW, CHOOSE, LOOK, PLAY = range(5)
 
 TASK = np.dtype(
     [
+        ("policy", np.bool_),  # whether the user gave one
+        ("best", np.int64),  # the action to recommend
         ("root", np.int64),  # the state planned from
         ("kind", np.int64),
         ("phase", np.int64),
         ("action", np.int64),  # of the root
+        ("number", np.int64),  # of the tree, which tells its shared values from others ...
+        ("shared", np.int64),  # ... and how many there are
         ("forced_spent", np.int64),  # calls of forced units
         ("largest", np.int64),  # number of a state of which something was learnt
         ("leaf", np.int64),  # d, depth of its leaves
         ("start", np.int64),  # depth of its root
+        ("forces", np.bool_),  # whether every action is expanded
         ("at", np.int64),  # depth of the frame being worked on
         ("began", np.int64),  # calls when the unit began
         ("most_actions", np.int64),  # of any state met
@@ -133,7 +145,7 @@ FRAME = np.dtype(
         ("chosen", np.int64),  # ... and its action
         ("child", np.int64),  # successor being continued
         ("surplus", np.float64),  # of J - v over those before
-        ("q", np.float64),  # with which the action is continued
+        ("q", np.float64),
         ("expanded", np.int64),  # actions
         ("stats", np.int64),  # where its actions and its successors lie
         ("draws", np.int64),
@@ -154,6 +166,7 @@ ACTION_STATS = np.dtype(
 )
 
 DRAWN = np.dtype([("state", np.int64), ("v", np.float64), ("alive", np.bool_)], align=True)
+SLOT = np.dtype([("state", np.int64), ("tree", np.int64), ("h", np.int64), ("value", np.float64)])
 CELL = np.dtype([("key", np.int64), ("count", np.float64), ("centre", np.float64)])
 NOTE = np.dtype([("h", np.int64), ("state", np.int64), ("action", np.int64), ("value", np.float64)])
 PAIR = np.dtype([*LINKS], align=True)
@@ -179,6 +192,7 @@ class Search:
     paid: NDArray[np.float64]  # what the episode under way had earned after each step
     action_stats: Any  # stack of ACTION_STATS
     draws: Any  # stack of DRAWN
+    shared: Any  # records of SLOT
     cells: Any  # records of CELL
     notes: Any  # records of NOTE
     keys: NDArray[np.int64]  # workspace: cells of a state, by resolution

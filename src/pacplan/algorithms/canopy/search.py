@@ -1,13 +1,13 @@
 """A Canopy search as the driver sees it: its arrays, how they grow, and how it is read."""
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pacplan.algorithms.betting.bets import NEWEST
 from pacplan.algorithms.betting.planner import BettingSearch
-from pacplan.algorithms.betting.setup import Scale, betting_setup
+from pacplan.algorithms.betting.setup import Scale, betting_arrays, return_range, scale_of
 from pacplan.algorithms.canopy.constants import (
     BELOW_SHARE,
     CELLS,
@@ -19,7 +19,9 @@ from pacplan.algorithms.canopy.constants import (
     OPENED,
     ORDINARY_SHARE,
     RESOLUTIONS,
+    SHARED,
 )
+from pacplan.algorithms.canopy.growth import copy_shared
 from pacplan.algorithms.canopy.records import (
     ACTION_STATS,
     ARM,
@@ -30,9 +32,11 @@ from pacplan.algorithms.canopy.records import (
     NOTE,
     PAIR,
     SETTINGS,
+    SLOT,
     TASK,
     Search,
 )
+from pacplan.compiled.tiered import run
 from pacplan.engine import steps
 from pacplan.engine.query import Query
 from pacplan.engine.search_tree import Reader
@@ -54,39 +58,49 @@ class CanopySearch(BettingSearch):
     def __init__(self, planner: "Canopy", query: Query, session: Session) -> None:
         model, actions, delta = query.model, len(query.actions), planner.delta
         horizon = planner.horizon_for(model, query.budget)
-        setup = betting_setup(planner, model, horizon, actions, (SETTINGS, ARM), trees=True)
-        (scale, arrays), task = setup, np.zeros(1, TASK)
-        settings = arrays["settings"]
+        scale = scale_of(model, planner.gamma, horizon)
+        arrays: dict[str, Any] = betting_arrays(
+            (SETTINGS, ARM),
+            model,
+            scale,
+            gamma=planner.gamma,
+            epsilon=planner.gap_for(model, horizon),
+            floor=return_range(planner.value_range, scale)[0],
+            span=scale.span,
+            actions=actions,
+        )
+        settings, task = arrays["settings"], np.zeros(1, TASK)
         below, above = BELOW_SHARE * delta, (1.0 - BELOW_SHARE) * delta
         settings["delta_tree"] = ORDINARY_SHARE * above
         settings["delta_exploit"] = ORDINARY_SHARE * below
         settings["delta_forced_tree"] = (1.0 - ORDINARY_SHARE) * above
         settings["delta_forced"] = (1.0 - ORDINARY_SHARE) * below
-        settings["may_end"] = model.may_end
-        arrays["root"]["upper"] = scale.sigma[-1]
-        own: dict[str, Any] = {
+        settings["reserve"], settings["may_end"] = 1.0, model.may_end
+        arrays["root"]["upper"], task["policy"] = scale.span, planner.policy is not None
+        arrays |= {
             "task": task,
-            "levels": _levels(settings, scale, model.may_end),
+            "levels": _levels(planner, scale, model.may_end),
             "shapes": np.zeros((actions + 3, 2, horizon), np.int64),
             "tree_moments": arrays["moments"].copy(),
-            "tree_wealth": np.full((actions, *arrays["wealth"].shape[1:]), 1.0 / len(NEWEST)),
-            "forced_tree_wealth": np.ones((actions, *arrays["forced_wealth"].shape[1:])),
+            "tree_wealth": np.zeros((actions, *arrays["wealth"].shape[1:])),
+            "forced_tree_wealth": np.zeros((actions, *arrays["forced_wealth"].shape[1:])),
             "frames": np.zeros(horizon, FRAME),
             "looks": np.zeros(actions),
             "paid": np.zeros(horizon),
             "action_stats": np.zeros(_FIRST_ROOM, ACTION_STATS),
             "draws": np.zeros(_FIRST_ROOM, DRAWN),
+            "shared": np.zeros(SHARED, SLOT),
             "cells": np.zeros(CELLS, CELL),
             "notes": np.zeros(NOTES, NOTE),
-            "keys": np.zeros(RESOLUTIONS + 2, np.int64),
+            "keys": np.zeros(2 * RESOLUTIONS + 4, np.int64),
             "point": np.zeros(MOST_COORDINATES),
             "origin": np.zeros(MOST_COORDINATES),
             "extent": np.zeros(MOST_COORDINATES),
             "seed": np.zeros(4, np.uint64),
             "after": np.zeros(4, np.uint64),
         }
-        super().__init__(planner, query, session, setup, own, pair=PAIR, kind=Search, run=steps.work)
-        self.memory.request(sum(array.nbytes for array in self.arrays.values()))
+        super().__init__(planner, query, session, scale, arrays, pair=PAIR, kind=Search, run=steps.work)
+        self.memory.request(sum(array.nbytes for array in arrays.values()))
 
     def make_room(self, episodes: int) -> None:
         """Make room for a path with more actions and successors, and for another action to bet."""
@@ -94,12 +108,21 @@ class CanopySearch(BettingSearch):
         self.extend("action_stats", int(task["stats"]))
         self.extend("draws", int(task["draws"]))
         self.extend("looks", int(task["actions"]))
+        shared = self.arrays["shared"]
+        if 2 * (int(task["shared"]) + self.horizon + 1) > len(shared):
+            self.memory.request(2 * shared.nbytes)
+            larger = np.zeros(2 * len(shared), SLOT)
+            run(copy_shared, len(larger), shared, larger, int(task["number"]))
+            self.arrays["shared"] = larger
         super().make_room(episodes)
 
-    @property
-    def values(self) -> NDArray[np.float64]:
+    def estimates(self) -> NDArray[np.float64]:
         """Estimates of the root's actions; NaN for those never tried, whose estimates are a prior."""
         return np.where(self.root["trees"] > 0, self.in_units(self.root["estimate"]), np.nan)
+
+    @property
+    def best(self) -> int:
+        return int(self.arrays["task"]["best"][0])
 
     def reader(self) -> Reader:
         """The root's actions have bounds, and the calls made for them."""
@@ -109,12 +132,13 @@ class CanopySearch(BettingSearch):
         return super().reader()
 
 
-def _levels(settings: Any, scale: Scale, may_end: bool) -> NDArray[Any]:
+def _levels(planner: "Canopy", scale: Scale, may_end: bool) -> NDArray[Any]:
     """What is known by depth before the first call."""
     levels = np.zeros(len(scale.sigma), LEVEL)
     levels["span"] = span = scale.sigma[::-1]
     levels["ended"] = -scale.low / scale.width * span
-    known = (settings["most_value"] - scale.low * span) / scale.width
+    most = math.inf if planner.value_range is None else planner.value_range[1]
+    known = (most - scale.low * span) / scale.width
     levels["cap"] = np.minimum(span, np.maximum(known, levels["ended"] if may_end else 0.0))
     levels["noise"], levels["curve"] = FIRST_NOISE, FIRST_CURVE
     levels["misfit"], levels["opened"] = FIRST_NOISE, OPENED

@@ -29,7 +29,7 @@ from pacplan.algorithms.canopy.constants import (
 )
 from pacplan.compiled.jit import inlined
 
-_KINDS = 4  # of changes at one depth
+_KINDS = 6  # of changes at one depth
 _LEAST = 1e-12  # stands for a variance of 0
 
 
@@ -51,31 +51,15 @@ def limits(level: Any, may_end: bool) -> tuple[float, float]:
 
 @inlined
 def freeze(search: Any, which: int, leaf: int) -> None:
-    """Fix everything about the next tree, which has a known shape: C, D, R, and the range of v.
-
-    R_d is the most that a leaf can be worth. and R_h, at least e_h, is
-    1 + gamma ( R_(h+1) + (1 - D_h/C_h) (u_(h+1) - l_(h+1)) ).
-    """
-    settings, levels = search.settings[0], search.levels
+    """Fix everything about the next tree, which has a known shape: C, D, R, and the range of v."""
     search.task[0].leaf = leaf
-    levels[leaf].most = levels[leaf].high = levels[leaf].cap
-    levels[leaf].low = levels[leaf].jitter = 0.0
-    for h in range(leaf - 1, -1, -1):
-        level, after = levels[h], levels[h + 1]
+    for h in range(leaf):
+        level = search.levels[h]
         level.width, level.kept = search.shapes[which, 0, h], search.shapes[which, 1, h]
-        rest = settings.gamma * settings.gamma * (max(after.misfit, 0.0) + after.jitter)
         if h + 1 == leaf:
             # These successors are leaves: continuing them costs nothing.
-            level.kept, rest = level.width, 0.0
-        wide = (1.0 - level.kept / level.width) * (after.high - after.low)
-        level.most = 1.0 + settings.gamma * (after.most + wide)
-        if settings.may_end:
-            level.most = max(level.most, level.ended)
-        low, high = limits(level, settings.may_end)
-        level.high = min(high, level.most)
-        level.low = min(low, level.high)
-        level.jitter = level.noise / level.width + rest / level.kept
-        level.spread = (max(level.misfit, 0.0) + level.jitter) ** 0.5
+            level.kept = level.width
+    _freeze_ranges(search)
 
 
 @inlined
@@ -85,6 +69,40 @@ def freeze_wide(search: Any, width: int) -> None:
     shape[:] = width
     shape[:, 0] = 1
     freeze(search, search.root.size, search.settings[0].horizon)
+
+
+@inlined
+def _freeze_ranges(search: Any) -> None:
+    """R_d, the most that a leaf can be worth, and R_h, at least e_h, and u_h and l_h.
+
+    R_h = 1 + gamma ( R_(h+1) + (1 - D_h/C_h) (u_(h+1) - l_(h+1)) ).
+    """
+    settings, levels, leaf = search.settings[0], search.levels, search.task[0].leaf
+    levels[leaf].most = levels[leaf].high = levels[leaf].cap
+    levels[leaf].low = levels[leaf].jitter = 0.0
+    for h in range(leaf - 1, -1, -1):
+        level, after = levels[h], levels[h + 1]
+        wide = (1.0 - level.kept / level.width) * (after.high - after.low)
+        level.most = 1.0 + settings.gamma * (after.most + wide)
+        if settings.may_end:
+            level.most = max(level.most, level.ended)
+        low, high = limits(level, settings.may_end)
+        level.high = min(high, level.most)
+        level.low = min(low, level.high)
+        level.asked = level.fresh = 0
+        rest = 0.0
+        if h + 1 < leaf:
+            rest = settings.gamma * settings.gamma * (max(after.misfit, 0.0) + after.jitter)
+        level.jitter = level.noise / level.width + rest / level.kept
+        level.spread = (max(level.misfit, 0.0) + level.jitter) ** 0.5
+
+
+@inlined
+def _distinct(asked: float, repeats: float) -> float:
+    """How many of the states that a number of draws asks for are different."""
+    if asked * repeats < 1e-6:
+        return asked
+    return float(-(exp(-asked * repeats) - 1.0) / repeats)
 
 
 @inlined
@@ -119,6 +137,7 @@ def _forecast(search: Any, shape: Any, leaf: int) -> tuple[float, float, float, 
     nodes = float(shape[1, 0])
     for h in range(1, leaf):
         level = levels[h]
+        nodes = _distinct(nodes, level.repeats)
         calls += nodes * level.actions * shape[0, h]
         nodes *= level.opened * shape[1, h]
     return calls, bias, variance, most
@@ -143,22 +162,23 @@ def _price(search: Any, shape: Any, leaf: int, mean: float, slack: float) -> flo
 
 
 @inlined
-def _copy(shapes: Any, source: int, target: int, leaf: int) -> None:
+def _copy(search: Any, source: int, target: int, leaf: int) -> None:
     for h in range(leaf):
-        shapes[target, 0, h], shapes[target, 1, h] = shapes[source, 0, h], shapes[source, 1, h]
+        search.shapes[target, 0, h] = search.shapes[source, 0, h]
+        search.shapes[target, 1, h] = search.shapes[source, 1, h]
 
 
 @inlined
 def _stepped(n: int, direction: int) -> int:
-    """Half as much again, or a third less."""
-    return n + max(1, n // 2) if direction > 0 else n - max(1, n // 3)
+    """Half as much again, a third less, or the same."""
+    return n + max(1, n // 2) * (direction > 0) - max(1, n // 3) * (direction < 0)
 
 
 @inlined
 def _change(shape: Any, horizon: int, move: int, leaf: int) -> int:
     """Make one change to a shape; returns the depth of its leaves, or 0 if it cannot be made.
 
-    Leaves go down or up, or at one depth C or D grows or shrinks.
+    Leaves go down or up, or at one depth C, D or both grow or shrink.
     """
     if move == 0:
         if leaf == horizon:
@@ -171,17 +191,14 @@ def _change(shape: Any, horizon: int, move: int, leaf: int) -> int:
     if move == 1:
         return leaf - 1
     h, kind = (move - 2) // _KINDS, (move - 2) % _KINDS
-    last, direction = h + 1 == leaf, 1 if kind < 2 else -1
-    c, d = shape[0, h], shape[1, h]
-    if kind % 2 == 0:
-        c = _stepped(c, direction)
-        if c > MOST_DRAWS or c < (1 if last else d):
-            return 0
-    else:
-        d = _stepped(d, direction)
-        if last or d < 1 or d > MOST_DRAWS:
-            return 0
-    shape[0, h], shape[1, h] = c if last else max(c, d), d
+    last, direction = h + 1 == leaf, 1 if kind < _KINDS // 2 else -1
+    both, alone = kind % 3 == 2, kind % 3 == 0
+    c = _stepped(shape[0, h], direction if both or alone else 0)
+    d = _stepped(shape[1, h], 0 if alone else direction)
+    if (last and not alone) or d < 1 or c > MOST_DRAWS or (alone and c < (1 if last else d)):
+        return 0
+    shape[0, h] = c if last else max(c, d)
+    shape[1, h] = d
     return leaf
 
 
@@ -198,7 +215,7 @@ def reshape(search: Any, action: int, best: float) -> None:
     mean = arm.centre - arm.bias
     slack = ABOVE_PART * max(best + settings.epsilon - mean, 0.0)
     first = search.root.size
-    _copy(shapes, action, first, arm.leaf)
+    _copy(search, action, first, arm.leaf)
     shapes[first + 1, :, : arm.leaf] = 1
     price, leaf, changes = _improve(search, first, arm.leaf, mean, slack)
     # From the smallest tree the way may be another.
@@ -211,7 +228,7 @@ def reshape(search: Any, action: int, best: float) -> None:
         arm.centre += bias - arm.bias
         for q in range(search.tree_moments.shape[1]):
             search.tree_moments[action, q].centre += bias - arm.bias
-        _copy(shapes, first, action, leaf)
+        _copy(search, first, action, leaf)
         arm.leaf, arm.recent = leaf, min(arm.recent, 3)
     arm.bias = bias
 
@@ -225,7 +242,7 @@ def _improve(search: Any, at: int, leaf: int, mean: float, slack: float) -> tupl
     while changes < MOST_CHANGES:
         found, best_move, best_leaf = GAIN * price, -1, 0
         for move in range(2 + _KINDS * leaf):
-            _copy(shapes, at, trial, leaf)
+            _copy(search, at, trial, leaf)
             there = _change(shapes[trial], horizon, move, leaf)
             if there > 0:
                 other = _price(search, shapes[trial], there, mean, slack)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from pacplan.algorithms.betting.bets import NEWEST
-from pacplan.algorithms.betting.returns import allocate, bet_exploit, bet_forced, follows
+from pacplan.algorithms.betting.returns import allocate, bet_exploit, bet_forced, follows, note_return
 from pacplan.algorithms.canopy.constants import FORCED_PART, LEAST_WIDTH, PILOTS, TIE, TIED
 from pacplan.algorithms.canopy.growth import draw_seeded, state_guess
 from pacplan.algorithms.canopy.learning import hint, learn_notes, locate, note, recall
@@ -25,19 +25,28 @@ from pacplan.algorithms.canopy.shape import blended, freeze, freeze_wide, reshap
 from pacplan.compiled.jit import inlined
 from pacplan.compiled.streams import draw_seed
 from pacplan.engine.calls import BAD_ANSWER, CHUNK_DONE, NO_ROOM, break_promise, count_actions
-from pacplan.engine.root_rules import argmax_at_random
+from pacplan.engine.root_rules import argmax_at_random, least_gap
 from pacplan.engine.tree import NONE
 from pacplan.models import handles
+
+
+@inlined
+def satisfied(search: Any) -> bool:
+    """The stopping rule: max_{a != b} U(a) - L(b) <= epsilon for some b, which is then the answer."""
+    best, least = least_gap(search.root.upper, search.root.lower)
+    if least <= search.settings[0].epsilon:
+        search.task[0].best = best
+    return bool(least <= search.settings[0].epsilon)
 
 
 @inlined
 def decide(search: Any, ties: Any) -> None:
     """Choose the next task: a pilot, a forced one, an episode of the best or a tree of its rival."""
     root, task = search.root, search.task[0]
-    search.settings[0].best = argmax_at_random(root.estimate, NONE, TIE, ties)
+    task.best = argmax_at_random(root.estimate, NONE, TIE, ties)
     task.guided = False
-    forced = FORCED_PART * search.report[0].calls >= task.forced_spent + _forced_calls(search)
-    if forced:
+    task.forces = FORCED_PART * search.report[0].calls >= task.forced_spent + _forced_calls(search)
+    if task.forces:
         # They go over all actions, first trees, then episodes, then wider ones.
         task.action = task.forced % root.size
         task.kind = FORCED_TREE if task.forced // root.size % 2 == 0 else FORCED_EPISODE
@@ -46,28 +55,29 @@ def decide(search: Any, ties: Any) -> None:
     else:
         _choose(search, ties)
     task.began = search.report[0].calls
+    task.number += 1
     task.at, task.state, task.actions, task.earned = NONE, task.root, root.size, 0.0
-    task.start = task.h = task.look = 0
+    task.shared = task.start = task.h = task.look = 0
     task.phase = GROW if task.kind in (TREE, FORCED_TREE) else CHOOSE
 
 
 @inlined
 def _choose(search: Any, ties: Any) -> None:
     """Choose a task that is not forced."""
-    root, task, best = search.root, search.task[0], search.settings[0].best
+    root, task = search.root, search.task[0]
     task.kind, task.action = TREE, 0
     for a in range(root.size):
         if root[a].trees < root[task.action].trees:
             task.action = a
     if root[task.action].trees >= PILOTS:
-        rival = argmax_at_random(root.upper, best, TIE, ties)
-        if _exploiting_is_cheaper(search, best, rival):
-            allocate(search, best, root[rival].upper - root[best].lower)
-            spread = search.moments[best, NEWEST.size - 1].spread
-            task.kind, task.action = EXPLOIT, best
-            task.guided = search.settings[0].guided and follows(root[best], spread)
+        rival = argmax_at_random(root.upper, task.best, TIE, ties)
+        if _cost_below(search, task.best) < _cost_above(search, task.best, rival):
+            allocate(search, task.best, root[rival].upper - root[task.best].lower)
+            spread = search.moments[task.best, NEWEST.size - 1].spread
+            task.kind, task.action = EXPLOIT, task.best
+            task.guided = task.policy and follows(root[task.best], spread)
             return
-        reshape(search, rival, root[best].estimate)
+        reshape(search, rival, root[task.best].estimate)
         task.action = rival
     freeze(search, task.action, root[task.action].leaf)
 
@@ -104,20 +114,27 @@ def finish_task(search: Any, model: Any) -> None:
 
 
 @inlined
-def _exploiting_is_cheaper(search: Any, best: int, rival: int) -> bool:
-    """Whether the gap closes by fewer calls from below than from above, roughly, for each unit of it.
+def _cost_below(search: Any, best: int) -> float:
+    """Roughly the calls that close the gap by one from below: those of another exploit episode."""
+    settings, arm = search.settings[0], search.root[best]
+    hope = arm.estimate
+    if arm.exploits > 0:
+        hope = arm.returns / arm.exploits
+    least = LEAST_WIDTH * min(1.0, settings.resolution)
+    calls = arm.episode_calls + settings.horizon
+    return float(calls / max(hope - arm.lower, least))
 
-    From below it takes the calls of another exploit episode. From above, all near the largest U must
-    come down.
-    """
+
+@inlined
+def _cost_above(search: Any, best: int, rival: int) -> float:
+    """Roughly the calls that close it by one from above: all near the largest U must come down."""
     root, settings = search.root, search.settings[0]
     least = LEAST_WIDTH * min(1.0, settings.resolution)
-    calls = root[best].episode_calls + settings.horizon
-    below, above = calls / max(root[best].estimate - root[best].lower, least), 0.0
+    calls = 0.0
     for a in range(root.size):
         if a != best and root[a].upper >= root[rival].upper - TIED * settings.resolution:
-            above += root[a].tree_calls / max(root[a].upper - root[a].centre, least)
-    return bool(below < above)
+            calls += root[a].tree_calls / max(root[a].upper - root[a].centre, least)
+    return calls
 
 
 @inlined
@@ -141,7 +158,8 @@ def choose_action(search: Any, model: Any) -> int:
         if isnan(hint(search, model, task.h, task.state)):
             return int(break_promise(search, BAD_ANSWER, task.state, 0, task.h, 0.0))
     if task.kind == FORCED_EPISODE:
-        task.start, task.at, task.phase = task.h, NONE, GROW
+        task.number += 1
+        task.start, task.at, task.shared, task.phase = task.h, NONE, 0, GROW
         return CHUNK_DONE
     if task.guided:
         advised = handles.advice(model, int(task.state), int(task.h), int(task.actions))
@@ -164,7 +182,7 @@ def choose_action(search: Any, model: Any) -> int:
 def _choose_known(search: Any, model: Any) -> bool:
     """Choose the action of the largest learnt advantage, unless nothing is known of some."""
     task = search.task[0]
-    locate(search, model, task.state)
+    locate(search, model, task.h, task.state)
     top = -np.inf
     for action in range(task.actions):
         value, known = recall(search, action, 0.0)
@@ -231,6 +249,7 @@ def _end_episode(search: Any, model: Any, ended: bool) -> None:
         rest = (task.earned - search.paid[h - 1]) / settings.gamma**h
         level.earnings += 1.0
         level.earned = blended(level.earned, rest, level.earnings)
+    note_return(settings, task.earned)
     if task.kind == EXPLOIT:
         bet_exploit(search, task.action, task.earned, task.guided)
         search.root[task.action].episode_calls += search.report[0].calls - task.began
