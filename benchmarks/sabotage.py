@@ -60,8 +60,11 @@ def _lemma(rewards: float, transitions: float, nats: float) -> Iterator[None]:
             transition=lambda n: (found.transition(n) - nats * transitions).clip(min=0.0),
         )
 
+    # Plans share what follows from the thresholds.
+    thresholds._shared.cache_clear()
     with mock.patch.object(thresholds, "_lemma", cut):
         yield
+    thresholds._shared.cache_clear()
 
 
 # Bracket's bounds from above: the product of bets along the optimal policy is too cheap.

@@ -112,7 +112,7 @@ def test_names_command_no_terminal(capsys):
             return self.name
 
     evil = "\x1b[2Jcleared\x07\x9b1m"
-    for actions in ([evil, "b"], [Named(evil), Named("b")]):
+    for actions in ([evil, evil + "b"], [Named(evil), Named(evil + "b")]):
         model = pacplan.Simulator(lambda s, a, rng: (s, 0.5, False), actions=actions, successors=1)
         planner = pacplan.Bracket(epsilon=0.2, delta=0.1, gamma=0.5)
         snapshots = []
