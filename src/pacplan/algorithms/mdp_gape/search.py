@@ -9,14 +9,16 @@ from numpy.typing import NDArray
 
 from pacplan.algorithms.common.horizons import split
 from pacplan.algorithms.mdp_gape import episode
-from pacplan.algorithms.mdp_gape.graph import MERGED_NODE, empty_graph
+from pacplan.algorithms.mdp_gape.graph import MERGED_NODE, Graph, acting, empty_graph
 from pacplan.bounds.intervals import mean_interval
 from pacplan.bounds.thresholds import REWARD, Setting, for_a_budget, radii_of
+from pacplan.compiled.jit import inlined, kernel
+from pacplan.compiled.tiered import run
 from pacplan.engine.merge_table import grown
 from pacplan.engine.query import Query
 from pacplan.engine.search import KernelSearch
 from pacplan.engine.search_tree import Evidence, Reader
-from pacplan.engine.tree import LINKS, MOST_COUNTED, NODE, NONE
+from pacplan.engine.tree import LINKS, MOST_COUNTED, NODE, NONE, TreeArrays
 from pacplan.engine.values import value_range
 from pacplan.models.knowledge import attach
 from pacplan.models.protocol import Session
@@ -124,29 +126,10 @@ class GapSearch(KernelSearch):
 
         A node is worth the best estimate among the actions tried, or else the middle of its bounds.
         """
-        nodes, pairs, problem = self.tree.nodes, self.tree.pairs, self.problem[0]
-        merges = self.arrays["graph"] is not None
-        same = nodes["same"] if merges else np.arange(len(nodes), dtype=np.int32)
-        best = 0.5 * (nodes["upper"] + nodes["lower"])
-        levels, at = list[Any](), np.zeros(1, np.int32)
-        while at.size:
-            of, made = _linked(nodes["first"][at], pairs["sibling"])
-            visited = pairs["n"][made] > 0
-            owners, made = at[of[visited]], made[visited]
-            of, after = _linked(pairs["child"][made], nodes["sibling"])
-            levels.append((owners, made, of, after))
-            at = np.unique(same[after]) if merges else after
-        while levels:
-            owners, made, of, after = levels.pop()
-            visits = 1 if self.arrays["fixed_rewards"] else pairs["n"][made]
-            value = problem["lowest"] + problem["width"] * (pairs["reward"][made] / visits)
-            share = problem["gamma"] * nodes["count"][after] / pairs["n"][made[of]]
-            np.add.at(value, of, share * best[same[after]])
-            value = np.minimum(np.maximum(value, pairs["lower"][made]), pairs["upper"][made])
-            best[owners] = -np.inf
-            np.maximum.at(best, owners, value)
-        found = np.full(len(self.actions), np.nan)
-        found[pairs["action"][made]] = value
+        nodes, graph = self.tree.nodes, self.arrays["graph"]
+        best, found = 0.5 * (nodes["upper"] + nodes["lower"]), np.full(len(self.actions), np.nan)
+        fixed = self.arrays["fixed_rewards"]
+        run(_estimate, len(nodes), self.tree.arrays, graph, self.problem, fixed, best, found)
         return found
 
     def reader(self) -> Reader:
@@ -157,18 +140,43 @@ class GapSearch(KernelSearch):
         return partial(_read, low, width, fixed, self.arrays["radii"][: most + 1, REWARD].copy())
 
 
-def _linked(first: NDArray[Any], after: NDArray[Any]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """The members of linked lists, given their first ones: the number of the list, and the member."""
-    # Half the memory of NumPy's usual integers: a tree may fill most of it.
-    of, none = np.arange(len(first), dtype=np.int32), np.zeros(0, np.int32)
-    lists, members = [none], [none]
-    while of.size:
-        there = first != NONE
-        of, first = of[there], first[there]
-        lists.append(of)
-        members.append(first)
-        first = after[first]
-    return np.concatenate(lists), np.concatenate(members)
+@kernel
+def _estimate(
+    tree: TreeArrays, graph: Graph | None, problem: Any, fixed: bool, best: Any, found: Any
+) -> None:
+    """Write estimates of the nodes to `best`, children first, and those of the root's actions."""
+    if graph is None:
+        for at in range(best.size - 1, -1, -1):
+            _estimate_node(tree, graph, problem[0], fixed, best, found, at)
+    else:
+        for h in range(graph.heads.size - 1, -1, -1):
+            at = graph.heads[h]
+            while at != NONE:
+                _estimate_node(tree, graph, problem[0], fixed, best, found, at)
+                at = tree.nodes[at].peer
+
+
+@inlined
+def _estimate_node(
+    tree: TreeArrays, graph: Graph | None, problem: Any, fixed: bool, best: Any, found: Any, at: int
+) -> None:
+    top, link = -np.inf, tree.nodes[at].first
+    while link != NONE:
+        pair = tree.pairs[link]
+        if pair.n > 0:
+            mean = pair.reward if fixed else pair.reward / pair.n
+            value, child = problem.lowest + problem.width * mean, pair.child
+            while child != NONE:
+                node = tree.nodes[child]
+                value += problem.gamma * node.count / pair.n * best[acting(graph, tree, child)]
+                child = node.sibling
+            value = min(max(value, pair.lower), pair.upper)
+            top = max(top, value)
+            if at == 0:
+                found[pair.action] = value
+        link = pair.sibling
+    if top > -np.inf:
+        best[at] = top
 
 
 def _read(
