@@ -2,6 +2,7 @@
 
 from typing import TypeVar
 
+from pacplan.algorithms.anytime.anytime import Anytime as Anytime
 from pacplan.algorithms.atlas.planner import Atlas as Atlas
 from pacplan.algorithms.bracket.bracket import Bracket as Bracket
 from pacplan.algorithms.brue import BRUE as BRUE
@@ -21,7 +22,7 @@ from pacplan.algorithms.ugape_mcts import UGapEMCTS as UGapEMCTS
 from pacplan.algorithms.value_iteration.planner import ValueIteration as ValueIteration
 
 _FIRST = Atlas, Bracket, Canopy, MDPGapE, SparseSampling, UCT, BRUE, OLOP, KLOLOP, OPD, OPMDP, StOP
-_OTHERS = TrailBlazer, SmoothCruiser, UGapEMCTS, ValueIteration
+_OTHERS = Anytime, TrailBlazer, SmoothCruiser, UGapEMCTS, ValueIteration
 planners: dict[str, type[Planner]] = {cls.name: cls for cls in _FIRST + _OTHERS}
 """The planners by their names on the command line."""
 

@@ -167,7 +167,7 @@ def _descend(search: Any, model: Any, most: int, rng: Any, ties: Any) -> tuple[i
     episode, LEAVE, or why it was cut off.
     """
     tree, horizon = search.tree, int(search.problem[0].horizon)
-    at, calls, state = 0, 0, tree.nodes[0].state
+    at, calls, state = acting_node(search, 0), 0, tree.nodes[0].state
     for h in range(horizon):
         if calls == most:
             return h, calls, state, SPENT

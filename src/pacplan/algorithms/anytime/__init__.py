@@ -1,0 +1,1 @@
+"""Anytime: the best move in little time."""

@@ -1,0 +1,171 @@
+"""The chart: every state met, what its actions led to, and two values that are kept solved.
+
+A state has one node, wherever it was met; if the number of steps matters, one for each number. An
+outcome of a pair keeps a node of its own, which holds its count, and its `same` names the node of its
+state. Node 0 is the root's: it stands for whatever state is planned from, and has no actions itself.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from pacplan.compiled.jit import called, inlined
+from pacplan.engine.calls import halted
+from pacplan.engine.merge_table import MergeTable, merge
+from pacplan.engine.tree import BARE_FIELDS, LINKS, NONE
+
+NODE = np.dtype(
+    [
+        *BARE_FIELDS,
+        ("same", np.int32),  # the node of this state
+        ("depth", np.int32),  # steps since the root, where they matter; otherwise 0
+        ("visits", np.int32),  # of its pairs
+        ("value", np.float64),  # of acting as well as is known, in the user's units
+        ("optimistic", np.float64),  # the same if what was hardly tried were as good as can be
+    ],
+    align=True,
+)
+PAIR = np.dtype(
+    [
+        ("reward", np.float64),  # mean, scaled to [0, 1]
+        ("value", np.float64),
+        ("optimistic", np.float64),
+        ("visits", np.int32),  # calls, and visits to an outcome that was known
+        ("distinct", np.int32),  # outcomes seen
+        *LINKS,
+    ],
+    align=True,
+)
+
+# Calls that count as if they had led to the best there can be.
+_HOPED = 1.0
+# A sweep stops to pay if it changes values by less than this part of the rewards' spread.
+_STILL = 0.05
+
+
+@inlined
+def steps_to_go(search: Any, depth: int) -> float:
+    """How many steps are left, discounted."""
+    return float(search.to_go[min(depth, search.to_go.size - 1)])
+
+
+@inlined
+def best_case(search: Any, depth: int) -> float:
+    """The most that a state can be worth."""
+    problem = search.problem[0]
+    most = problem.lowest + problem.width
+    if most < 0.0 and problem.may_end:
+        return float(most)  # The episode ends with the next step.
+    return float(most * steps_to_go(search, depth))
+
+
+@inlined
+def place(search: Any, at: int, depth: int) -> None:
+    """Give a new node its state's, with first values if it is that itself; an end stays by itself."""
+    node = search.tree.nodes[at]
+    node.same = at
+    if node.actions == 0:
+        return
+    node.depth = depth if search.by_step else 0
+    node.same = merge(search.table, node.state, node.depth, at)
+    if node.same == at:
+        guess(search, at)
+
+
+@inlined
+def guess(search: Any, at: int) -> None:
+    """First values of a state: it may earn what an average step earns, or the most there can be."""
+    node = search.tree.nodes[at]
+    node.value = search.control[0].mean * steps_to_go(search, node.depth)
+    node.optimistic = best_case(search, node.depth)
+
+
+@inlined
+def optimistic_value(pair: Any, most: float) -> float:
+    """What a pair is worth if calls not yet made might pay the most."""
+    hoped = _HOPED / pair.n
+    return float((pair.n * pair.optimistic + hoped * most) / (pair.n + hoped))
+
+
+@inlined
+def renew_pair(search: Any, link: int) -> None:
+    """Work out what a pair is worth from its outcomes."""
+    tree, problem, pair = search.tree, search.problem[0], search.tree.pairs[link]
+    value = optimistic = 0.0
+    child = pair.child
+    while child != NONE:
+        node = tree.nodes[child]
+        if node.actions > 0:
+            state = tree.nodes[node.same]
+            value += node.count * state.value
+            optimistic += node.count * state.optimistic
+        child = node.sibling
+    reward = problem.lowest + problem.width * pair.reward
+    pair.value = reward + problem.gamma * value / pair.n
+    pair.optimistic = reward + problem.gamma * optimistic / pair.n
+
+
+@inlined
+def renew_state(search: Any, at: int) -> None:
+    """Work out what a state is worth from its pairs.
+
+    With few visits that is their mean, by visits: the best of a few noisy estimates is mostly luck.
+    With more and more, it is the best of them.
+    """
+    tree, node = search.tree, search.tree.nodes[at]
+    best = optimistic = -np.inf
+    total, visits, n = 0.0, 0, 0
+    most = best_case(search, node.depth)
+    link = node.first
+    while link != NONE:
+        pair = tree.pairs[link]
+        visits += pair.visits
+        if pair.n > 0:
+            best = max(best, pair.value)
+            total += pair.n * pair.value
+            n += pair.n
+            optimistic = max(optimistic, optimistic_value(pair, most))
+        link = pair.sibling
+    node.visits = visits
+    if n > 0:
+        weight = n / (n + node.actions)
+        node.value = weight * best + (1.0 - weight) * total / n
+        node.optimistic = most if node.tried < node.actions else optimistic
+
+
+@called
+def sweep(search: Any) -> bool:
+    """Renew all values once; returns whether that changed them much.
+
+    States found last come first, and the next time last, so values run along paths both ways.
+    """
+    tree, control = search.tree, search.control[0]
+    change, size = 0.0, tree.used[0]
+    control.sweeps += 1
+    for i in range(1, size):
+        at = i if control.sweeps % 2 == 0 else size - i
+        node = tree.nodes[at]
+        if node.same != at or node.actions == 0:
+            continue
+        if halted(search):
+            return False
+        before = node.value
+        if node.visits == 0:
+            guess(search, at)
+            continue
+        link = node.first
+        while link != NONE:
+            if tree.pairs[link].n > 0:
+                renew_pair(search, link)
+            link = tree.pairs[link].sibling
+        renew_state(search, at)
+        change = max(change, abs(node.value - before))
+    return bool(change > _STILL * (control.highest - control.lowest))
+
+
+@inlined
+def find_again(table: MergeTable, nodes: Any) -> None:
+    """Fill a table with the states of a chart."""
+    for at in range(1, nodes.size):
+        if nodes[at].same == at and nodes[at].actions > 0:
+            merge(table, nodes[at].state, nodes[at].depth, at)
