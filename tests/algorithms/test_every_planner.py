@@ -20,8 +20,8 @@ from every_planner import (
     problem,
     simulator,
 )
-from pacplan.compiled.streams import streams
 from pacplan.engine.calls import ABORTED
+from pacplan.engine.driver import Limits
 from pacplan.engine.query import Query
 from pacplan.registry import FIXED_BUDGET
 from pacplan.testing import PLANNER_CHECKS, check_planner
@@ -101,7 +101,7 @@ def search_of(name, seed=0, **settings):
     model = problem(name)
     root = np.random.SeedSequence(seed)
     planner = make(name, **settings)
-    query = Query(model, 0, model.actions(0), 10**6, *streams(root, 2))
+    query = Query(model, 0, root, Limits(10**6))
     return planner, query, planner.start(query, model.open(root))
 
 

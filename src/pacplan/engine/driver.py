@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pacplan.core import checks
 from pacplan.engine.calls import BROKEN, CHUNK_DONE, FULL, RULE, SPENT
-from pacplan.engine.checkpoint import CheckpointKeeper
 from pacplan.engine.interrupts import Interrupt, ctrl_c, interrupts
 
 if TYPE_CHECKING:
+    from pacplan.engine.query import Query
     from pacplan.engine.search import KernelSearch
 
 # A chunk should take about this long: short enough for Ctrl-C, long enough to cost nothing. It has at
@@ -67,9 +67,7 @@ Display = AbstractContextManager[Callable[[Snapshot], None] | None]
 
 @dataclass(frozen=True)
 class Limits:
-    """What may end a search besides its own rule, and what happens while it runs.
-
-    The first five are arguments of `Planner.plan`.
+    """What may end a search besides its own rule: arguments of `Planner.plan`.
 
     Raises:
         ValueError: one of them is out of range.
@@ -81,8 +79,6 @@ class Limits:
     callback: Callback | None = None
     memory_limit: int | None = None
     on_interrupt: Literal["return", "raise"] = "return"
-    chunk: int | None = None
-    keeper: CheckpointKeeper | None = None
 
     def __post_init__(self) -> None:
         for name in ("budget", "memory_limit"):
@@ -101,14 +97,17 @@ class Limits:
 
 
 def drive(
-    search: "KernelSearch", limits: Limits, began: float, display: Display
+    search: "KernelSearch", query: "Query", began: float, display: Display, chunk: int | None
 ) -> tuple[str, float, bool]:
-    """Run a search to its end. `began` is the reading of `time.perf_counter` that time counts from.
+    """Run a search to its end.
+
+    Time counts from `began`, a reading of `time.perf_counter`. A `chunk` is so many episodes, or what
+    takes some milliseconds.
 
     Returns what ended it ("rule", "budget", "deadline", "memory", "callback" or "interrupt"), its
     seconds, and whether Ctrl-C was pressed meanwhile.
     """
-    raises = limits.on_interrupt == "raise"
+    limits, raises = query.limits, query.limits.on_interrupt == "raise"
     outer = None if raises else ctrl_c.enclosing
     before = time.perf_counter()
     reason = _reason(search, search.advance(0, 0), raises)
@@ -119,12 +118,12 @@ def drive(
         ctrl_c.absorbed = True
         return "interrupt", 0.0, True
     deadline = None if limits.time_limit is None else start + limits.time_limit
-    if limits.keeper is not None:
-        start -= limits.keeper.start(search)
+    if query.checkpoints is not None:
+        start -= query.checkpoints.start(search)
     over = threading.Event()
     with interrupts(raises, search.session.interrupt) as interrupt, display as show:
         try:
-            reason = _play(search, limits, start, deadline, interrupt, show, over)
+            reason = _play(search, query, chunk, start, deadline, interrupt, show, over)
         finally:
             over.set()
     if reason == "deadline":
@@ -135,7 +134,8 @@ def drive(
 
 def _play(
     search: "KernelSearch",
-    limits: Limits,
+    query: "Query",
+    fixed: int | None,
     start: float,
     deadline: float | None,
     interrupt: Interrupt,
@@ -147,9 +147,9 @@ def _play(
     A callback and a point of the curve come at the same episodes in every run; everything else follows
     the clock, and no result depends on it.
     """
-    report, keeper, callback = search.report, limits.keeper, limits.callback
-    raises = limits.on_interrupt == "raise"
-    played, chunk, due, watched = int(report["episodes"]), limits.chunk or 1, 1, deadline is None
+    report, keeper, callback = search.report, query.checkpoints, query.limits.callback
+    raises = query.limits.on_interrupt == "raise"
+    played, chunk, due, watched = int(report["episodes"]), fixed or 1, 1, deadline is None
     while due <= played:
         due += max(1, int(due * _CALLBACK_SPACING))
     saved = time.perf_counter()
@@ -160,9 +160,9 @@ def _play(
         most = min(chunk if watched else 1, search.mark - played)
         most = most if callback is None else min(most, due - played)
         began = time.perf_counter()
-        status = search.advance(most, limits.budget or _ANY_NUMBER)
+        status = search.advance(most, query.budget or _ANY_NUMBER)
         now = time.perf_counter()
-        if limits.chunk is None:
+        if fixed is None:
             fitting = int(most / max(now - began, 1e-7) * _CHUNK_SECONDS)
             chunk = max(1, min(fitting, _GROWTH * chunk))
         played = int(report["episodes"])

@@ -96,7 +96,7 @@ class KernelSearch:
     ) -> None:
         model, actions = query.model, len(query.actions)
         self.session, self.actions, self.horizon = session, query.actions, horizon
-        self.memory = MemoryBudget(query.memory_limit)
+        self.memory = MemoryBudget(query.limits.memory_limit)
         self.deadline: float | None = None
         records = np.zeros(FIRST_ROOM, node), np.zeros(FIRST_ROOM, pair), np.zeros(2, np.int64)
         self.tree = SearchTree(TreeArrays(*records), gamma, horizon, session.states, session.labels)

@@ -4,27 +4,27 @@ import copy
 import math
 import time
 from collections.abc import Callable, Iterable
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import replace
 from functools import cache
 from inspect import Parameter, signature
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 
 from pacplan.algorithms.common.many import Plans, Seeds, plan_all
-from pacplan.algorithms.common.plans import bounded_plan, estimates_plan
-from pacplan.algorithms.common.running import Task
+from pacplan.algorithms.common.plans import plan_of
 from pacplan.core import checks
 from pacplan.core.identity import described
-from pacplan.engine.checkpoint import Checkpoint, check_place
+from pacplan.engine.checkpoint import Checkpoint, Checkpoints
 from pacplan.engine.driver import Callback, Limits, Snapshot, drive
 from pacplan.engine.query import Query, seed_sequence
 from pacplan.models.protocol import Model, check_model
+from pacplan.models.simulator import Simulator
 from pacplan.origin import origin_of
 from pacplan.parallel.pools import Workers
-from pacplan.parallel.search import SpeculativeSearch
+from pacplan.parallel.search import SpeculativeSearch, parallel_session
 from pacplan.result import Plan
 from pacplan.views.progress import live_display
 
@@ -110,21 +110,16 @@ class Planner:
             OSError: the first checkpoint, at the start, cannot be written.
         """
         check_model(model)
-        limits = Limits(budget, time_limit, callback, memory_limit, on_interrupt)
-        if checkpoint is not None:
-            checkpoint = Path(checkpoint)
-            check_place(checkpoint)
-        task = Task(
+        query = Query(
             model,
             model.initial_state() if state is None else state,
             seed_sequence(seed),
-            limits,
+            Limits(budget, time_limit, callback, memory_limit, on_interrupt),
             checks.flag("progress", progress),
             self.crew(model, workers, executor, checkpoint),
-            checkpoint,
-            checks.positive("every", every),
+            None if checkpoint is None else Checkpoints(Path(checkpoint), every),
         )
-        return self.run(task)
+        return self.run(query)
 
     def resume(
         self,
@@ -159,18 +154,15 @@ class Planner:
         """
         check_model(model)
         saved = Checkpoint.read(path)
-        limits = Limits(saved.header["budget"], time_limit, callback, memory_limit, on_interrupt)
-        task = Task(
+        query = Query(
             model,
             saved.state(model),
             saved.seed,
-            limits,
+            Limits(saved.header["budget"], time_limit, callback, memory_limit, on_interrupt),
             checks.flag("progress", progress),
-            checkpoint=Path(path),
-            every=checks.positive("every", every),
-            saved=saved,
+            checkpoints=Checkpoints(Path(path), every, saved),
         )
-        return self.run(task)
+        return self.run(query)
 
     def plan_many(
         self,
@@ -233,28 +225,33 @@ class Planner:
             memory_limit=memory_limit,
         )
 
-    def run(self, task: Task) -> Plan:
-        """The plan of a task: check it, search, and say what was found."""
-        model, began = task.model, time.perf_counter()
-        limits = replace(task.limits, chunk=self.chunk, keeper=task.checkpoints(self))
+    def run(self, query: Query) -> Plan:
+        """The plan that a query asks for: check it, search, and say what was found."""
+        model, crew, began = query.model, query.crew, time.perf_counter()
+        if query.checkpoints is not None:
+            query = replace(query, checkpoints=query.checkpoints.of(self, query))
         self._check_kind(model)
-        query = task.query()
-        self.check_query(query, limits)
-        with task.session() as session:
+        _ = query.actions  # Raises if the model does not know the state.
+        self.check_query(query, query.limits)
+        opened: Any = (
+            closing(model.open(query.seed))
+            if crew is None
+            else parallel_session(cast(Simulator, model), query.seed, crew)
+        )
+        with opened as session:
             search = self.start(query, session)
             session.agree(query.state, query.actions)
-            display = live_display(search.target, limits.budget) if task.progress else nullcontext()
-            driven: Any = search if task.crew is None else SpeculativeSearch(search, session)
-            stopped_by, seconds, interrupted = drive(driven, limits, began, display)
+            display = live_display(search.target, query.budget) if query.progress else nullcontext()
+            driven: Any = search if crew is None else SpeculativeSearch(search, session)
+            stopped_by, seconds, interrupted = drive(driven, query, began, display, self.chunk)
             plan = self.finish(query, search, stopped_by, seconds)
             session.verify()
-        on_dask = task.crew is not None and task.crew.on_dask
-        again = (_FROM_RNG_ALONE,) if on_dask else ()
+        again = (_FROM_RNG_ALONE,) if crew is not None and crew.on_dask else ()
         return replace(
             plan,
             assumptions=(*plan.assumptions, *model.assumptions, *again),
             interrupted=interrupted,
-            origin=origin_of(self, task),
+            origin=origin_of(self, query),
             gamma=getattr(self, "gamma", None),
             epsilon=getattr(self, "epsilon", None),
             delta=getattr(self, "delta", None),
@@ -274,7 +271,7 @@ class Planner:
             raise ValueError(f"{type(self).__name__} {wrong}")
 
     def crew(
-        self, model: Model, workers: int | None, executor: Any, checkpoint: Path | None = None
+        self, model: Model, workers: int | None, executor: Any, checkpoint: str | Path | None = None
     ) -> Workers | None:
         """Who makes the calls of a plan, several at a time; None: the search itself, one by one."""
         if workers is None and executor is None:
@@ -331,25 +328,7 @@ class Planner:
 
     def finish(self, query: Query, search: Any, stopped_by: str, seconds: float) -> Plan:
         """Make the plan of the search so far, from its bounds, or from its estimates if it has none."""
-        snapshot = search.snapshot(seconds)
-        guarantee = self.guarantee(query.model, search, snapshot)
-        value = self.value_estimate(search, snapshot)
-        if snapshot.lower is None:
-            return estimates_plan(
-                self, query, search, stopped_by, seconds, guarantee=guarantee, value=value
-            )
-        return bounded_plan(
-            self,
-            query,
-            search,
-            snapshot,
-            stopped_by,
-            guarantee=guarantee,
-            assumptions=self.assumptions(query.model, search),
-            values=search.values,
-            value=value,
-            proven=search.certifies,
-        )
+        return plan_of(self, query, search, stopped_by, seconds)
 
     def guarantee(self, model: Model, search: Any, snapshot: Snapshot) -> str:
         """What is proven when the search stands as the snapshot says."""
@@ -360,7 +339,7 @@ class Planner:
         return ()
 
     def value_estimate(self, search: Any, snapshot: Snapshot) -> float | None:
-        """The estimate of the state's value, by default as `bounded_plan` and `estimates_plan` say."""
+        """The estimate of the state's value, by default as `plan_of` says."""
         if getattr(self, "goal", "action") == "value" and snapshot.lower is not None:
             return 0.5 * float(snapshot.lower.max() + snapshot.upper.max())
         return None
