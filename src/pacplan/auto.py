@@ -63,7 +63,7 @@ def plan(
         options: settings of `Auto`: `horizon=`, `value_range=`, `value_bounds=`, `policy=`, `value=`,
             `rewards=`, `transitions=`, `sample=` and those of the planner; and arguments of
             `Planner.plan`: `seed=`, `budget=`, `time_limit=`, `progress=`, `callback=`,
-            `memory_limit=`, `on_interrupt=`, `checkpoint=`, `every=`, `workers=`, `executor=`.
+            `memory_limit=`, `checkpoint=`, `every=`, `workers=`, `executor=`.
 
     Raises:
         ValueError: a setting out of range, or a problem that cannot be handled.

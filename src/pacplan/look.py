@@ -6,6 +6,7 @@ delta is spent on them.
 
 import math
 import time
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy as np
 from pacplan.compiled.streams import streams
 from pacplan.engine.caller import Caller
 from pacplan.engine.calls import REWARD_VARIES
+from pacplan.engine.query import Query
 from pacplan.models.protocol import Model
 
 # Calls of each of the first actions of the state, random episodes, and their steps.
@@ -96,14 +98,16 @@ def look(
         seen.again += pair in first
         seen.varied += drawn != first.setdefault(pair, drawn)
         seen.recurred += len(caller.after[pair]) == known
-        rounding = _SAME_REWARD * float(caller.problem["width"])
+        rounding = _SAME_REWARD * float(caller.problem["width"][0])
         if same_rewards and abs(reward - first[pair][1]) > rounding:
             raise caller.broken(REWARD_VARIES, at, action, h, reward)
         return successor
 
-    with Caller(model, state, seed, horizon, deterministic=deterministic) as caller:
-        root = caller.start()
-        tried = min(caller.actions(root, 0), _ACTIONS)
+    query = Query(model, state, seed)
+    with closing(model.open(seed)) as session:
+        session.agree(state, query.actions)
+        caller = Caller(query, session, horizon, deterministic=deterministic)
+        root, tried = caller.root_state, min(len(query.actions), _ACTIONS)
         for draw in range(_DRAWS * tried):
             if seen.seconds > seconds:
                 return seen
@@ -113,7 +117,7 @@ def look(
             for h in range(min(horizon, _STEPS)):
                 if seen.seconds > seconds:
                     return seen
-                below = call(at, int(ties.random() * caller.actions(at, h)), h)
+                below = call(at, int(ties.random() * caller.offered(at, h)), h)
                 if below is None:
                     break
                 at = below

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from pacplan.core import checks
 from pacplan.engine.calls import BROKEN, CHUNK_DONE, FULL, RULE, SPENT
@@ -78,7 +78,6 @@ class Limits:
     time_limit: float | None = None
     callback: Callback | None = None
     memory_limit: int | None = None
-    on_interrupt: Literal["return", "raise"] = "return"
 
     def __post_init__(self) -> None:
         for name in ("budget", "memory_limit"):
@@ -88,7 +87,6 @@ class Limits:
             object.__setattr__(self, "time_limit", checks.positive("time_limit", self.time_limit))
         if self.callback is not None and not callable(self.callback):
             raise TypeError(f"callback must be a function, got {self.callback!r}")
-        checks.choice("on_interrupt", self.on_interrupt, ("return", "raise"))
 
     @property
     def any(self) -> bool:
@@ -107,10 +105,9 @@ def drive(
     Returns what ended it ("rule", "budget", "deadline", "memory", "callback" or "interrupt"), its
     seconds, and whether Ctrl-C was pressed meanwhile.
     """
-    limits, raises = query.limits, query.limits.on_interrupt == "raise"
-    outer = None if raises else ctrl_c.enclosing
+    outer, limits = ctrl_c.enclosing, query.limits
     before = time.perf_counter()
-    reason = _reason(search, search.advance(0, 0), raises)
+    reason = _reason(search, search.advance(0, 0), False)
     start = began + time.perf_counter() - before
     if reason == "interrupt" or (outer is not None and outer.requested):
         # This makes the root, without which there would be no bounds.
@@ -121,7 +118,7 @@ def drive(
     if query.checkpoints is not None:
         start -= query.checkpoints.start(search)
     over = threading.Event()
-    with interrupts(raises, search.session.interrupt) as interrupt, display as show:
+    with interrupts(search.session.interrupt) as interrupt, display as show:
         try:
             reason = _play(search, query, chunk, start, deadline, interrupt, show, over)
         finally:
@@ -148,7 +145,6 @@ def _play(
     the clock, and no result depends on it.
     """
     report, keeper, callback = search.report, query.checkpoints, query.limits.callback
-    raises = query.limits.on_interrupt == "raise"
     played, chunk, due, watched = int(report["episodes"]), fixed or 1, 1, deadline is None
     while due <= played:
         due += max(1, int(due * _CALLBACK_SPACING))
@@ -166,7 +162,7 @@ def _play(
             fitting = int(most / max(now - began, 1e-7) * _CHUNK_SECONDS)
             chunk = max(1, min(fitting, _GROWTH * chunk))
         played = int(report["episodes"])
-        reason = _reason(search, status, raises or interrupt.forced)
+        reason = _reason(search, status, interrupt.forced)
         late = reason == "aborted" or (deadline is not None and watched and now >= deadline)
         if reason in ("", "aborted") and (late or interrupt.requested):
             reason = "interrupt" if interrupt.requested else "deadline"
@@ -182,7 +178,7 @@ def _play(
                     stop = callback(snapshot)
                     reason = reason or ("callback" if stop else "")
                 except KeyboardInterrupt:
-                    if raises or interrupt.forced:
+                    if interrupt.forced:
                         raise
                     reason = reason or "interrupt"
                 due = played + max(1, int(played * _CALLBACK_SPACING))

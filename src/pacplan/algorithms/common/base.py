@@ -66,13 +66,15 @@ class Planner:
         progress: bool = False,
         callback: Callback | None = None,
         memory_limit: int | None = None,
-        on_interrupt: Literal["return", "raise"] = "return",
         checkpoint: str | Path | None = None,
         every: float = 60.0,
         workers: int | None = None,
         executor: Any = None,
     ) -> Plan:
         """Decide what to do in a state.
+
+        Ctrl-C ends the search, and you get the plan found so far, with `plan.interrupted` true. The
+        second one, during the same plan or the next, raises KeyboardInterrupt.
 
         Args:
             model: the problem.
@@ -87,9 +89,6 @@ class Planner:
                 the end. A true result stops the search.
             memory_limit: maximum size of the search's records in bytes; by default the free memory.
                 The states of a Python simulator do not count.
-            on_interrupt: "return": Ctrl-C ends the search, and you get the plan found so far, with
-                `plan.interrupted` true; a second one, during the same plan or the next, raises
-                KeyboardInterrupt. "raise": every Ctrl-C raises.
             checkpoint: a file for checkpoints, from which `resume` continues the plan.
             every: checkpoint interval, in seconds.
             workers: number of parallel calls to a slow Python simulator, in processes that receive it
@@ -114,7 +113,7 @@ class Planner:
             model,
             model.initial_state() if state is None else state,
             seed_sequence(seed),
-            Limits(budget, time_limit, callback, memory_limit, on_interrupt),
+            Limits(budget, time_limit, callback, memory_limit),
             checks.flag("progress", progress),
             self.crew(model, workers, executor, checkpoint),
             None if checkpoint is None else Checkpoints(Path(checkpoint), every),
@@ -130,7 +129,6 @@ class Planner:
         progress: bool = False,
         callback: Callback | None = None,
         memory_limit: int | None = None,
-        on_interrupt: Literal["return", "raise"] = "return",
         every: float = 60.0,
     ) -> Plan:
         """Continue a plan from its last checkpoint, to the same result as if it had never stopped.
@@ -145,7 +143,6 @@ class Planner:
             progress: as for `plan`, like the others below.
             callback: see there.
             memory_limit: see there.
-            on_interrupt: see there.
             every: see there.
 
         Raises:
@@ -158,7 +155,7 @@ class Planner:
             model,
             saved.state(model),
             saved.seed,
-            Limits(saved.header["budget"], time_limit, callback, memory_limit, on_interrupt),
+            Limits(saved.header["budget"], time_limit, callback, memory_limit),
             checks.flag("progress", progress),
             checkpoints=Checkpoints(Path(path), every, saved),
         )
@@ -177,7 +174,6 @@ class Planner:
         time_limit: float | None = None,
         memory_limit: int | None = None,
         progress: bool = False,
-        on_interrupt: Literal["return", "raise"] = "return",
         trees: bool = True,
     ) -> Plans:
         """Choose an action in each of many states, with several plans in parallel.
@@ -186,6 +182,10 @@ class Planner:
         does not depend on where it is made. It is that of `plan(model, states[i],
         seed=numpy.random.SeedSequence(seeds, spawn_key=(i,)))`, or of `plan(model, states[i],
         seed=seeds[i])` if every state has its own. `plan.origin` names it too.
+
+        Ctrl-C ends the running plans and starts no other. You get the plans as they stand, with
+        `plan.interrupted` true; the second one raises KeyboardInterrupt. (Of your own executor you get
+        the finished plans.)
 
         Args:
             model: the problem.
@@ -201,9 +201,6 @@ class Planner:
             time_limit: see `plan`.
             memory_limit: see `plan`.
             progress: show a bar on the error stream.
-            on_interrupt: "return": Ctrl-C ends the running plans and starts no other. You get the plans
-                as they stand, with `plan.interrupted` true; a second one raises KeyboardInterrupt. (Of
-                your own executor you get the finished plans.) "raise": every Ctrl-C raises.
             trees: False drops the search trees, which saves memory, and time between processes.
 
         Returns:
@@ -216,13 +213,10 @@ class Planner:
             states,
             seeds,
             Workers(workers, executor),
+            Limits(budget, time_limit, None, memory_limit),
             spread=spread,
             progress=progress,
-            on_interrupt=on_interrupt,
             trees=trees,
-            budget=budget,
-            time_limit=time_limit,
-            memory_limit=memory_limit,
         )
 
     def run(self, query: Query) -> Plan:
