@@ -212,7 +212,7 @@ def _reason(search: "KernelSearch", status: int, raises: bool) -> str:
 
 def _halt_at(search: "KernelSearch", deadline: float, over: threading.Event) -> None:
     """Halt a search at its deadline, from a thread of its own: kernels run without Python's lock."""
-    search.stop_at(deadline)
+    search.session.deadline = deadline
     late = deadline - min(_RETURN, 0.3 * (deadline - time.perf_counter()))
 
     def watch() -> None:

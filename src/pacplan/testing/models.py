@@ -9,8 +9,8 @@ import numpy as np
 from pacplan.compiled.streams import streams
 from pacplan.core import checks
 from pacplan.core.notes import shown
-from pacplan.engine.caller import Caller
 from pacplan.engine.query import Query
+from pacplan.look import Caller
 from pacplan.models import states
 from pacplan.models.consistency import Preflight
 from pacplan.models.protocol import BrokenPromiseError, Model
