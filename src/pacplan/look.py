@@ -103,7 +103,8 @@ def look(
         seen.recurred += len(caller.after[pair]) == known
         rounding = _SAME_REWARD * float(caller.problem["width"][0])
         if same_rewards and abs(reward - first[pair][1]) > rounding:
-            raise caller.broken(calls.REWARD_VARIES, at, action, h, reward)
+            promise = calls.REWARD_VARIES
+            raise caller.broken_promise(promise=promise, state=at, action=action, h=h, reward=reward)
         return successor
 
     query = Query(model, state, seed)
@@ -138,7 +139,6 @@ class _Rules(NamedTuple):
 
 # Calls are few: they are not worth a kernel.
 _count, _call = interpreted(calls.count_actions), interpreted(calls.call_model)
-_break = interpreted(calls.break_promise)
 
 
 class Caller(KernelSearch):
@@ -170,18 +170,15 @@ class Caller(KernelSearch):
         seen = self.after[self.pair(state, action, h)]
         seen.add(None if ended else int(successor))
         if len(seen) > self.successors:
-            raise self.broken(calls.TOO_MANY_SUCCESSORS, state, action, h)
+            raise self.broken_promise(
+                promise=calls.TOO_MANY_SUCCESSORS, state=state, action=action, h=h
+            )
         (low,), (width,) = self.problem["lowest"], self.problem["width"]
         return None if ended else int(successor), float(low + width * scaled)
 
     def pair(self, state: int, action: int, h: int) -> tuple[int, int, int]:
         """What identifies the law of a call: in models that are not stationary, its step as well."""
         return state, action, 0 if self._stationary else h
-
-    def broken(self, promise: int, state: int, action: int, h: int, reward: float = 0.0) -> Exception:
-        """The error for a promise that a call broke, as further calls showed."""
-        _break(self._rules, promise, state, action, h, reward)
-        return self.broken_promise()
 
     def _check(self, status: int, state: int, action: int | None, h: int) -> None:
         """Raise what the model raised, or the promise that it broke."""

@@ -173,8 +173,10 @@ class KernelSearch:
         """Begin no further call to the model."""
         self.report["halt"] = 1
 
-    def broken_promise(self) -> Exception:
-        """The error for a model that broke a promise."""
+    def broken_promise(self, **noted: float) -> Exception:
+        """The error for a model that broke a promise, as the report says; in it is also what is `noted`."""
+        for name, value in noted.items():
+            self.report[name] = value
         return calls.broken_promise(self.report, self.problem[0], self.session, self._deterministic)
 
     # How the search stands.

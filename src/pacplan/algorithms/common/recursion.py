@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan.algorithms.common.base import Planner
-from pacplan.algorithms.common.horizons import check_endless
+from pacplan.algorithms.common.horizons import check_steps
 from pacplan.algorithms.common.plans import EstimateSearch
 from pacplan.compiled.jit import kernel
 from pacplan.compiled.reference import refer
@@ -122,7 +122,7 @@ class RecursivePlanner(Planner):
             raise ValueError(f"gamma must lie in (0, 1) for an infinite horizon, got {gamma}")
 
     def check_query(self, query: Query, limits: Limits) -> None:
-        check_endless(query.model)
+        check_steps(query.model, None)
 
     def guarantee(self, model: Model, search: Any, snapshot: Snapshot) -> str:
         if not search.over:
@@ -231,10 +231,8 @@ class RecursiveSearch(EstimateSearch):
     def check_successors(self, seen: int, state: int, action: int, h: int) -> None:
         """Raise if a pair has shown more outcomes than the model promised."""
         if seen > self.successors:
-            report = self.reports[0]
-            report["promise"] = calls.TOO_MANY_SUCCESSORS
-            report["state"], report["action"], report["h"] = state, action, h
-            raise self.broken_promise()
+            promise = calls.TOO_MANY_SUCCESSORS
+            raise self.broken_promise(promise=promise, state=state, action=action, h=h)
 
     def draw(self, pairs: list["Pair"], count: int) -> Recursion:
         """Let each of some pairs of a node have at least so many draws."""
