@@ -61,9 +61,9 @@ def test_planners_with_equal_settings_are_equal(name):
     planner = (
         pacplan.Auto(epsilon=1, delta=0.1, gamma=0.7, goal="value") if name == "auto" else make(name)
     )
-    params = planner.get_params()
+    params = planner.settings
     again = type(planner)(**params)
-    assert again == planner and hash(again) == hash(planner) and again.get_params() == params
+    assert again == planner and hash(again) == hash(planner) and again.settings == params
     other = type(planner)(
         **params | ({"gamma": 0.6} if params.get("epsilon") is None else {"epsilon": 0.75})
     )

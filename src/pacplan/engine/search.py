@@ -174,7 +174,7 @@ class KernelSearch:
         self.report["halt"] = 1
 
     def broken_promise(self, **noted: float) -> Exception:
-        """The error for a model that broke a promise, as the report says; in it is also what is `noted`."""
+        """The error for a model that broke a promise, as was reported, or is `noted` now."""
         for name, value in noted.items():
             self.report[name] = value
         return calls.broken_promise(self.report, self.problem[0], self.session, self._deterministic)

@@ -284,23 +284,16 @@ class Planner:
             raise ValueError(f"workers= and executor= {wrong}. Remove them")
         return crew
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """All settings by name, as scikit-learn has them: `type(planner)(**params)` is its equal."""
-        # If a default follows from other settings, `name` holds it, and `_name` what was given.
-        return {
-            name: getattr(self, f"_{name}" if hasattr(self, f"_{name}") else name, None)
-            for name in _parameters(type(self))  # type: ignore[arg-type]
-        }
-
     @property
     def settings(self) -> dict[str, Any]:
         """What the planner was made with, without defaults."""
-        defaults = _parameters(type(self))  # type: ignore[arg-type]
-        return {
-            name: value
-            for name, value in self.get_params().items()
-            if value is not defaults.get(name) and value != defaults.get(name)
-        }
+        found = {}
+        for name, default in _defaults(type(self)).items():  # type: ignore[arg-type]
+            # If a default follows from other settings, `name` holds it, and `_name` what was given.
+            value = getattr(self, f"_{name}" if hasattr(self, f"_{name}") else name, None)
+            if value is not default and value != default:
+                found[name] = value
+        return found
 
     @property
     def identity(self) -> str:
@@ -354,8 +347,8 @@ class Planner:
 
 
 @cache
-def _parameters(planner: type[Planner]) -> dict[str, Any]:
-    """The settings of a class of planners, and their defaults."""
+def _defaults(planner: Callable[..., Planner]) -> dict[str, Any]:
+    """The defaults of the settings of a class of planners."""
     named = signature(planner).parameters.items()
     return {name: p.default for name, p in named if p.kind is not Parameter.VAR_KEYWORD}
 

@@ -44,7 +44,7 @@ def check_steps(model: Model, horizon: int | None) -> None:
         planned = "has no horizon" if horizon is None else f"looks {horizon} steps ahead"
         raise ValueError(
             f"the model is defined for {model.steps} steps, but the planner {planned}; pass "
-            f"horizon={model.steps} or fewer, if it takes a horizon, or use one that does, such as MDPGapE"
+            f"horizon={model.steps} or fewer to it, or to one that takes a horizon, such as MDPGapE"
         )
 
 
