@@ -6,8 +6,8 @@ import pytest
 import pacplan
 from conftest import random_small
 from pacplan import exact
-from pacplan.algorithms.common.running import Task
 from pacplan.engine.driver import Limits
+from pacplan.engine.query import Query
 
 GARNET = pacplan.envs.garnet(states=50, actions=3, seed=1, noise="bernoulli")
 PLANNER = pacplan.MDPGapE(epsilon=1.0, delta=0.1, gamma=0.7, horizon=4)
@@ -27,7 +27,7 @@ def episode(agent, world, decisions, seed=0, state=None):
 
 def grown(model, state, tree=None, budget=2000):
     """A plan whose tree can be kept."""
-    return UCT.run(Task(model, state, np.random.SeedSequence(0), Limits(budget), tree=tree))
+    return UCT.run(Query(model, state, np.random.SeedSequence(0), Limits(budget), tree=tree))
 
 
 def told(tree, node=0):

@@ -8,11 +8,10 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from pacplan.algorithms.common.base import Planner
-from pacplan.algorithms.common.running import Task
 from pacplan.core import checks
 from pacplan.core.keys import place
 from pacplan.engine.driver import Limits
-from pacplan.engine.query import seed_sequence
+from pacplan.engine.query import Query, seed_sequence
 from pacplan.engine.search_tree import SearchTree
 from pacplan.models.protocol import Model, check_model
 from pacplan.result import Plan
@@ -136,7 +135,7 @@ class Agent:
             planner = planner.with_delta(delta)
         limits = Limits(self.budget, self.time_limit)
         (seed,) = self._seeds.spawn(1)
-        plan = planner.run(Task(self.model, state, seed, limits, crew=self._crew, tree=kept))
+        plan = planner.run(Query(self.model, state, seed, limits, crew=self._crew, tree=kept))
         reused = 0 if kept is None else int(kept.pairs["n"].sum())
         bare = replace(plan, tree=None, policy=None)
         self.history.append(Decision(state, plan.action, bare, delta, reused))

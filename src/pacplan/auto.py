@@ -16,9 +16,9 @@ from pacplan.algorithms.common.certainty import left_to_chance
 from pacplan.algorithms.common.confidence import in_reward_units
 from pacplan.algorithms.common.horizons import check_gamma_and_horizon
 from pacplan.algorithms.common.many import Plans
-from pacplan.algorithms.common.running import Task
 from pacplan.core import checks
 from pacplan.core.words import exactly
+from pacplan.engine.query import Query
 from pacplan.engine.values import discounted_steps, step_width
 from pacplan.look import MOST_CALLS, Look, look
 from pacplan.models.outcomes import Outcomes
@@ -63,7 +63,7 @@ def plan(
         options: settings of `Auto`: `horizon=`, `value_range=`, `value_bounds=`, `policy=`, `value=`,
             `rewards=`, `transitions=`, `sample=` and those of the planner; and arguments of
             `Planner.plan`: `seed=`, `budget=`, `time_limit=`, `progress=`, `callback=`,
-            `memory_limit=`, `on_interrupt=`, `checkpoint=`, `every=`, `workers=`, `executor=`.
+            `memory_limit=`, `checkpoint=`, `every=`, `workers=`, `executor=`.
 
     Raises:
         ValueError: a setting out of range, or a problem that cannot be handled.
@@ -155,14 +155,14 @@ class Auto(Planner):
         self.sample = checks.flag("sample", sample)
         self._given = {name: given for name, given in settings.items() if given is not None}
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """All settings by name that were given."""
-        own = {name: getattr(self, name) for name in ("epsilon", "delta", "gamma", "sample")}
-        return own | self._given
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What it was made with, without defaults."""
+        return super().settings | self._given
 
-    def run(self, task: Task) -> Plan:
+    def run(self, task: Query) -> Plan:
         """The plan of the planner that suits the model."""
-        if task.checkpoint is not None:
+        if task.checkpoints is not None:
             task.model.fingerprint()  # Before the look, which may leave something in what it holds.
         planner, why, seen = self._choice(task)
         unused, began = seen.calls, time.perf_counter() - seen.seconds
@@ -230,12 +230,12 @@ class Auto(Planner):
             **own, **more, **{name: v for name, v in self._given.items() if name not in spared}
         )
 
-    def _choice(self, task: Task) -> tuple[Planner, str, Look]:
+    def _choice(self, task: Query) -> tuple[Planner, str, Look]:
         """The planner for a task, why, and the look that this rests on; a checkpoint says which."""
         candidates = self.candidates(task.model)
         first = next(iter(candidates.values()))
-        if task.saved is not None:
-            written = task.saved.header["planner"]
+        if task.checkpoints is not None and task.checkpoints.saved is not None:
+            written = task.checkpoints.saved.header["planner"]
             for planner in candidates.values():
                 if planner.identity == written:
                     return planner, ", as chosen before", Look()
@@ -243,7 +243,8 @@ class Auto(Planner):
                 f"the checkpoint belongs to another planner: it was written for {written}, but these "
                 f"settings choose one such as {first!r}"
             )
-        first.check_query(task.query(), task.limits)  # Before the first call.
+        _ = task.actions  # Raises if the model does not know the state.
+        first.check_query(task, task.limits)  # Before the first call.
         planner, why, seen = self._chosen(task, first, candidates)
         if isinstance(self.epsilon, str):
             accuracy = exactly(self._accuracy(task.model))
@@ -251,7 +252,7 @@ class Auto(Planner):
         return planner, why, seen
 
     def _chosen(
-        self, task: Task, first: Planner, candidates: dict[type[Planner], Planner]
+        self, task: Query, first: Planner, candidates: dict[type[Planner], Planner]
     ) -> tuple[Planner, str, Look]:
         model, limits = task.model, task.limits
         if isinstance(first, UGapEMCTS):
@@ -273,7 +274,7 @@ class Auto(Planner):
         long = self._steps() >= _LONG
         if Atlas not in candidates or not (seen.states_recur or (long and seen.states < seen.reached)):
             return first, f", because {_counted(model, seen)}" if seen.reached else "", seen
-        if task.crew is not None or task.checkpoint is not None:
+        if task.crew is not None or task.checkpoints is not None:
             setting = "checkpoint=" if task.crew is None else "workers="
             why = f"; states recur, but Atlas takes no {setting}: without, it may need far fewer calls"
             return first, why, seen
@@ -284,7 +285,7 @@ class Auto(Planner):
         atlas = cast(Atlas, candidates[Atlas]).giving_up(calls)
         return atlas, f", because states recur: only {_counted(model, seen)}", seen
 
-    def _look(self, task: Task, bracket: Bracket) -> Look:
+    def _look(self, task: Query, bracket: Bracket) -> Look:
         """A look at the model, or none, if there is no budget for it."""
         model, limits = task.model, task.limits
         if limits.budget is not None and _LOOK_PART * limits.budget < MOST_CALLS:
@@ -327,7 +328,7 @@ def _counted(model: Model, seen: Look) -> str:
     return counted
 
 
-def _rest(task: Task, seconds: float, calls: int = 0) -> Task:
+def _rest(task: Query, seconds: float, calls: int = 0) -> Query:
     """What is left of a task after some time and calls; after calls, with other random numbers."""
     limits, seed = task.limits, task.seed
     if limits.time_limit is not None:

@@ -6,7 +6,7 @@ What each is for:
     its search      KernelSearch, or MeanSearch if estimates are mean returns; the types of its records
     its episodes    `kernel_arrays` declares what they work on; `select`, ... get methods for that
     in kernels      parts that methods call, and `inlined` and `kernel` for your own
-    its plan        estimates_plan, or bounded_plan if there are bounds
+    its plan        its search has `values`, and a `snapshot`; the planner's method `guarantee`
 """
 
 from pacplan.algorithms.common.base import Planner as Planner
@@ -14,8 +14,6 @@ from pacplan.algorithms.common.horizons import check_gamma_and_horizon as check_
 from pacplan.algorithms.common.horizons import check_steps as check_steps
 from pacplan.algorithms.common.horizons import horizon_for as horizon_for
 from pacplan.algorithms.common.plans import best_estimate as best_estimate
-from pacplan.algorithms.common.plans import bounded_plan as bounded_plan
-from pacplan.algorithms.common.plans import estimates_plan as estimates_plan
 from pacplan.algorithms.means import PAIR as PAIR
 from pacplan.algorithms.means import MeanSearch as MeanSearch
 from pacplan.algorithms.means import best_bound as best_bound

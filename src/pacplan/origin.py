@@ -74,21 +74,21 @@ class Origin:
         )
 
 
-def origin_of(planner: Any, task: Any) -> Origin:
-    """The origin of a plan that a planner makes of a task."""
-    module, limits = type(planner).__module__, task.limits
-    entropy: Any = task.seed.entropy
+def origin_of(planner: Any, query: Any) -> Origin:
+    """The origin of a plan that a planner makes of a query."""
+    module, limits = type(planner).__module__, query.limits
+    entropy: Any = query.seed.entropy
     return Origin(
-        model=short(shown(task.model), _MOST_LETTERS),
-        state=short(shown(task.state), _MOST_LETTERS),
+        model=short(shown(query.model), _MOST_LETTERS),
+        state=short(shown(query.state), _MOST_LETTERS),
         package="pacplan" if module.startswith("pacplan.") else module,
         seed=tuple(map(int, entropy)) if isinstance(entropy, Sequence) else int(entropy),
-        spawn_key=tuple(map(int, task.seed.spawn_key)),
+        spawn_key=tuple(map(int, query.seed.spawn_key)),
         budget=limits.budget,
         time_limit=limits.time_limit,
         memory_limit=limits.memory_limit,
-        reused=task.tree is not None,
-        side_by_side=task.crew is not None,
+        reused=query.tree is not None,
+        side_by_side=query.crew is not None,
         versions=_VERSIONS,
         machine=f"{platform.system()} {platform.machine()}",
     )

@@ -4,7 +4,6 @@ import numpy as np
 
 import pacplan
 from pacplan.algorithms.canopy.constants import PILOTS
-from pacplan.compiled.streams import streams
 from pacplan.engine.query import Query
 
 
@@ -13,9 +12,7 @@ def searching(model, seed=0, **settings):
     planner = pacplan.Canopy(**({"epsilon": 1e-3, "delta": 0.1} | settings))
     root = np.random.SeedSequence(seed)
     state = model.initial_state()
-    rng, ties = streams(root, 2)
-    query = Query(model, state, model.actions(state), None, rng, ties)
-    search = planner.start(query, model.open(root))
+    search = planner.start(Query(model, state, root), model.open(root))
     search.advance(0, 0)
     return search
 

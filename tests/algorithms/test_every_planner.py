@@ -20,8 +20,8 @@ from every_planner import (
     problem,
     simulator,
 )
-from pacplan.compiled.streams import streams
 from pacplan.engine.calls import ABORTED
+from pacplan.engine.driver import Limits
 from pacplan.engine.query import Query
 from pacplan.registry import FIXED_BUDGET
 from pacplan.testing import PLANNER_CHECKS, check_planner
@@ -61,9 +61,9 @@ def test_planners_with_equal_settings_are_equal(name):
     planner = (
         pacplan.Auto(epsilon=1, delta=0.1, gamma=0.7, goal="value") if name == "auto" else make(name)
     )
-    params = planner.get_params()
+    params = planner.settings
     again = type(planner)(**params)
-    assert again == planner and hash(again) == hash(planner) and again.get_params() == params
+    assert again == planner and hash(again) == hash(planner) and again.settings == params
     other = type(planner)(
         **params | ({"gamma": 0.6} if params.get("epsilon") is None else {"epsilon": 0.75})
     )
@@ -101,7 +101,7 @@ def search_of(name, seed=0, **settings):
     model = problem(name)
     root = np.random.SeedSequence(seed)
     planner = make(name, **settings)
-    query = Query(model, 0, model.actions(0), 10**6, *streams(root, 2))
+    query = Query(model, 0, root, Limits(10**6))
     return planner, query, planner.start(query, model.open(root))
 
 

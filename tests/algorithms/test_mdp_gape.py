@@ -10,7 +10,6 @@ from bandits import bandit
 from conftest import HALF, random_small
 from pacplan import exact
 from pacplan.algorithms.common.horizons import allocation
-from pacplan.compiled.streams import streams
 from pacplan.engine.query import Query
 
 MDPGapE = pacplan.MDPGapE
@@ -145,10 +144,8 @@ def test_default_horizon_is_the_papers():
 def searched_bounds(planner, model, episodes, seed):
     """Bounds of every pair after every episode, and the exact Q_h of every pair."""
     root = np.random.SeedSequence(seed)
-    rng, ties = streams(root, 2)
     session = model.open(root)
-    query = Query(model, 0, model.actions(0), None, rng, ties)
-    search = planner.start(query, session)
+    search = planner.start(Query(model, 0, root), session)
     history = []
     for _ in range(episodes):
         search.advance(1, 10**9)

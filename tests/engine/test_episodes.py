@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import pacplan
-from pacplan.algorithms.common.running import Task
 from pacplan.engine.driver import Limits
+from pacplan.engine.query import Query
 
 HORIZON = 20
 
@@ -82,7 +82,7 @@ def test_an_action_that_was_cut_off_is_untried():
         assert plan.calls[untried] == 1
         assert plan.tree.nodes[0]["tried"] == 3
         root = np.random.SeedSequence(seed)
-        more = planner.run(Task(model, 0, root, Limits(HORIZON), tree=plan.tree))
+        more = planner.run(Query(model, 0, root, Limits(HORIZON), tree=plan.tree))
         assert more.calls[untried] == HORIZON
         assert not np.isnan(more.values).any()
 

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import pacplan
-from pacplan.compiled.streams import streams
 from pacplan.engine.calls import ABORTED, CHUNK_DONE, RULE, SPENT
 from pacplan.engine.query import Query
 
@@ -22,9 +21,7 @@ PLANNERS = [
 
 def search_of(planner, model):
     root = np.random.SeedSequence(0)
-    rng, ties = streams(root, 2)
-    query = Query(model, 0, model.actions(0), None, rng, ties)
-    search = planner.start(query, model.open(root))
+    search = planner.start(Query(model, 0, root), model.open(root))
     if planner.name == "smooth-cruiser":
         # So few draws of every action that the gradient is sampled too.
         search._constant = 0.01

@@ -1,6 +1,7 @@
 """OLOP (Bubeck, Munos 2010) and KL-OLOP (Leurent, Maillard 2019): optimism over action sequences."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from math import log, sqrt
 from typing import Any, ClassVar, Literal
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from pacplan.algorithms.common.base import Planner
 from pacplan.algorithms.common.horizons import check_gamma_and_horizon, split
-from pacplan.algorithms.common.plans import EstimateSearch, best_estimate, estimates_plan
+from pacplan.algorithms.common.plans import EstimateSearch, best_estimate
 from pacplan.algorithms.means import check_anytime
 from pacplan.bounds.bernoulli import kl_upper
 from pacplan.bounds.elementary import powers
@@ -222,7 +223,7 @@ class OLOP(Planner):
         return _SequenceSearch(self, query, session)
 
     def finish(self, query: Query, search: "_SequenceSearch", stopped_by: str, seconds: float) -> Plan:
-        return estimates_plan(self, query, search, stopped_by, seconds, sequence=search.sequence())
+        return replace(super().finish(query, search, stopped_by, seconds), sequence=search.sequence())
 
 
 class KLOLOP(OLOP):

@@ -32,7 +32,7 @@ from numba.core.registry import cpu_target
 from numba.core.serialize import NumbaPickler
 from platformdirs import user_cache_path
 
-from pacplan.core.identity import codes_of
+from pacplan.core.identity import codes_of, described
 
 _logger = logging.getLogger("pacplan")
 _SUFFIX = ".kernel"
@@ -140,10 +140,10 @@ def _add(function: Any, kinds: list[type], code: dict[Any, str]) -> None:
     if function in code or function.__module__.partition(".")[0] in _LIBRARIES:
         return
     held = tuple(cell.cell_contents for cell in function.__closure__ or ())
-    code[function] = _name(function) + _constant((*held, *(function.__defaults__ or ())))
+    code[function] = _name(function) + described([*held, function.__defaults__])
     for each in codes_of(function.__code__):
         constants = tuple(part for part in each.co_consts if not isinstance(part, CodeType))
-        code[function] += f" {each.co_code!r} {each.co_names} {each.co_varnames} {_constant(constants)}"
+        code[function] += f" {each.co_code!r} {each.co_names} {each.co_varnames} {described(constants)}"
     names = names_of(function.__code__)
     known = [function.__globals__[name] for name in names if name in function.__globals__]
     for value in known[:]:
@@ -161,19 +161,7 @@ def _add(function: Any, kinds: list[type], code: dict[Any, str]) -> None:
                 # Numba compiles something else in its place, from the same file.
                 code[inner.__code__.co_filename] = _file_digest(inner.__code__.co_filename)
         elif not isinstance(inner, ModuleType | type):
-            code[function] += _constant(inner)
-
-
-def _constant(value: Any) -> str:
-    """A value in words that are the same in every process."""
-    if isinstance(value, tuple):
-        return f"({', '.join(map(_constant, value))})"
-    if isinstance(value, set | frozenset):
-        return f"{{{', '.join(sorted(map(_constant, value)))}}}"
-    if isinstance(value, np.ndarray):
-        return f"{value.dtype} {value.shape} {hashlib.sha256(value.tobytes()).hexdigest()}"
-    told = repr(value)
-    return type(value).__qualname__ if " at 0x" in told else told
+            code[function] += described(inner)
 
 
 def names_of(code: CodeType) -> list[str]:

@@ -12,14 +12,18 @@ import json
 import logging
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pacplan.core import checks
+from pacplan.core.version import __version__
+
 if TYPE_CHECKING:
+    from pacplan.engine.query import Query
     from pacplan.engine.search import KernelSearch
 
 _logger = logging.getLogger("pacplan")
@@ -43,15 +47,6 @@ class Checkpoint:
         """The state planned from; if it could not be written down, the model's initial one."""
         written = self.header["state"]
         return model.initial_state() if written is None else ast.literal_eval(written)
-
-    def check(self, **expected: str) -> None:
-        """Raise ValueError unless the plan was of this planner, model and version."""
-        for name, value in expected.items():
-            if self.header[name] != value:
-                raise ValueError(
-                    f"the checkpoint belongs to another {name}: it was written for "
-                    f"{self.header[name]}, but this is {value}"
-                )
 
     def write(self, path: Path) -> None:
         """Replace the file at a path by this checkpoint, all or nothing. Only its owner can read it."""
@@ -94,25 +89,55 @@ def plain_state(state: Any) -> str | None:
         return None
 
 
-def check_place(path: Path) -> None:
-    """Raise ValueError unless checkpoints can be written to a path."""
-    folder = path.resolve().parent
-    if not folder.is_dir():
-        raise ValueError(f"checkpoint={str(path)!r}: no such folder")
-    if path.exists() and not path.is_file():
-        raise ValueError(f"checkpoint={str(path)!r} is a folder or a device; name a file")
-    if not os.access(folder, os.W_OK):
-        raise ValueError(f"checkpoint={str(path)!r}: no permission to write there")
-
-
 @dataclass(frozen=True, eq=False)
-class CheckpointKeeper:
-    """Writes the checkpoints of one plan, `every` so many seconds, and begins from a `saved` one."""
+class Checkpoints:
+    """The checkpoints of a plan.
+
+    Attributes:
+        path: the file for them.
+        every: seconds from one to the next.
+        saved: what the plan goes on from; None: from the start.
+        header: what was planned, as each of them tells it.
+
+    Raises:
+        ValueError: `path` or `every` cannot be.
+    """
 
     path: Path
     every: float
-    header: dict[str, Any]
-    saved: Checkpoint | None
+    saved: Checkpoint | None = None
+    header: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        checks.positive("every", self.every)
+        if not (self.path.is_file() or (self.path.parent.is_dir() and not self.path.exists())):
+            raise ValueError(
+                f"checkpoint={str(self.path)!r} is no place for a file: there is no such folder, or it "
+                "is a folder or a device; name a file"
+            )
+
+    def of(self, planner: Any, query: "Query") -> "Checkpoints":
+        """The same for a planner that was chosen; raises ValueError if the saved one is another's."""
+        if not planner.keeps_checkpoints:
+            raise ValueError(f"{type(planner).__name__} writes no checkpoints; remove checkpoint=")
+        expected = {
+            "version": __version__,
+            "planner": planner.identity,
+            "model": query.model.fingerprint(),
+        }
+        for name, value in expected.items():
+            if self.saved is not None and self.saved.header[name] != value:
+                raise ValueError(
+                    f"the checkpoint belongs to another {name}: it was written for "
+                    f"{self.saved.header[name]}, but this is {value}"
+                )
+        asked: dict[str, Any] = {
+            "state": plain_state(query.state),
+            "entropy": query.seed.entropy,
+            "spawn_key": list(query.seed.spawn_key),
+            "budget": query.budget,
+        }
+        return replace(self, header=expected | asked)
 
     def start(self, search: "KernelSearch") -> float:
         """Put a search that has made no call yet where the checkpoint says; returns seconds it took.

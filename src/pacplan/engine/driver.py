@@ -12,14 +12,14 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from pacplan.core import checks
 from pacplan.engine.calls import BROKEN, CHUNK_DONE, FULL, RULE, SPENT
-from pacplan.engine.checkpoint import CheckpointKeeper
 from pacplan.engine.interrupts import Interrupt, ctrl_c, interrupts
 
 if TYPE_CHECKING:
+    from pacplan.engine.query import Query
     from pacplan.engine.search import KernelSearch
 
 # A chunk should take about this long: short enough for Ctrl-C, long enough to cost nothing. It has at
@@ -67,9 +67,7 @@ Display = AbstractContextManager[Callable[[Snapshot], None] | None]
 
 @dataclass(frozen=True)
 class Limits:
-    """What may end a search besides its own rule, and what happens while it runs.
-
-    The first five are arguments of `Planner.plan`.
+    """What may end a search besides its own rule: arguments of `Planner.plan`.
 
     Raises:
         ValueError: one of them is out of range.
@@ -80,9 +78,6 @@ class Limits:
     time_limit: float | None = None
     callback: Callback | None = None
     memory_limit: int | None = None
-    on_interrupt: Literal["return", "raise"] = "return"
-    chunk: int | None = None
-    keeper: CheckpointKeeper | None = None
 
     def __post_init__(self) -> None:
         for name in ("budget", "memory_limit"):
@@ -92,7 +87,6 @@ class Limits:
             object.__setattr__(self, "time_limit", checks.positive("time_limit", self.time_limit))
         if self.callback is not None and not callable(self.callback):
             raise TypeError(f"callback must be a function, got {self.callback!r}")
-        checks.choice("on_interrupt", self.on_interrupt, ("return", "raise"))
 
     @property
     def any(self) -> bool:
@@ -101,17 +95,19 @@ class Limits:
 
 
 def drive(
-    search: "KernelSearch", limits: Limits, began: float, display: Display
+    search: "KernelSearch", query: "Query", began: float, display: Display, chunk: int | None
 ) -> tuple[str, float, bool]:
-    """Run a search to its end. `began` is the reading of `time.perf_counter` that time counts from.
+    """Run a search to its end.
+
+    Time counts from `began`, a reading of `time.perf_counter`. A `chunk` is so many episodes, or what
+    takes some milliseconds.
 
     Returns what ended it ("rule", "budget", "deadline", "memory", "callback" or "interrupt"), its
     seconds, and whether Ctrl-C was pressed meanwhile.
     """
-    raises = limits.on_interrupt == "raise"
-    outer = None if raises else ctrl_c.enclosing
+    outer, limits = ctrl_c.enclosing, query.limits
     before = time.perf_counter()
-    reason = _reason(search, search.advance(0, 0), raises)
+    reason = _reason(search, search.advance(0, 0), False)
     start = began + time.perf_counter() - before
     if reason == "interrupt" or (outer is not None and outer.requested):
         # This makes the root, without which there would be no bounds.
@@ -119,12 +115,12 @@ def drive(
         ctrl_c.absorbed = True
         return "interrupt", 0.0, True
     deadline = None if limits.time_limit is None else start + limits.time_limit
-    if limits.keeper is not None:
-        start -= limits.keeper.start(search)
+    if query.checkpoints is not None:
+        start -= query.checkpoints.start(search)
     over = threading.Event()
-    with interrupts(raises, search.session.interrupt) as interrupt, display as show:
+    with interrupts(search.session.interrupt) as interrupt, display as show:
         try:
-            reason = _play(search, limits, start, deadline, interrupt, show, over)
+            reason = _play(search, query, chunk, start, deadline, interrupt, show, over)
         finally:
             over.set()
     if reason == "deadline":
@@ -135,7 +131,8 @@ def drive(
 
 def _play(
     search: "KernelSearch",
-    limits: Limits,
+    query: "Query",
+    fixed: int | None,
     start: float,
     deadline: float | None,
     interrupt: Interrupt,
@@ -147,9 +144,8 @@ def _play(
     A callback and a point of the curve come at the same episodes in every run; everything else follows
     the clock, and no result depends on it.
     """
-    report, keeper, callback = search.report, limits.keeper, limits.callback
-    raises = limits.on_interrupt == "raise"
-    played, chunk, due, watched = int(report["episodes"]), limits.chunk or 1, 1, deadline is None
+    report, keeper, callback = search.report, query.checkpoints, query.limits.callback
+    played, chunk, due, watched = int(report["episodes"]), fixed or 1, 1, deadline is None
     while due <= played:
         due += max(1, int(due * _CALLBACK_SPACING))
     saved = time.perf_counter()
@@ -160,13 +156,13 @@ def _play(
         most = min(chunk if watched else 1, search.mark - played)
         most = most if callback is None else min(most, due - played)
         began = time.perf_counter()
-        status = search.advance(most, limits.budget or _ANY_NUMBER)
+        status = search.advance(most, query.budget or _ANY_NUMBER)
         now = time.perf_counter()
-        if limits.chunk is None:
+        if fixed is None:
             fitting = int(most / max(now - began, 1e-7) * _CHUNK_SECONDS)
             chunk = max(1, min(fitting, _GROWTH * chunk))
         played = int(report["episodes"])
-        reason = _reason(search, status, raises or interrupt.forced)
+        reason = _reason(search, status, interrupt.forced)
         late = reason == "aborted" or (deadline is not None and watched and now >= deadline)
         if reason in ("", "aborted") and (late or interrupt.requested):
             reason = "interrupt" if interrupt.requested else "deadline"
@@ -182,7 +178,7 @@ def _play(
                     stop = callback(snapshot)
                     reason = reason or ("callback" if stop else "")
                 except KeyboardInterrupt:
-                    if raises or interrupt.forced:
+                    if interrupt.forced:
                         raise
                     reason = reason or "interrupt"
                 due = played + max(1, int(played * _CALLBACK_SPACING))
@@ -216,7 +212,7 @@ def _reason(search: "KernelSearch", status: int, raises: bool) -> str:
 
 def _halt_at(search: "KernelSearch", deadline: float, over: threading.Event) -> None:
     """Halt a search at its deadline, from a thread of its own: kernels run without Python's lock."""
-    search.stop_at(deadline)
+    search.session.deadline = deadline
     late = deadline - min(_RETURN, 0.3 * (deadline - time.perf_counter()))
 
     def watch() -> None:

@@ -45,23 +45,19 @@ ctrl_c = _CtrlC()
 
 
 @contextmanager
-def interrupts(raises: bool, stop: Callable[[], None] = lambda: None) -> Iterator[Interrupt]:
-    """Turn the first Ctrl-C into an orderly end, unless every one is to raise.
+def interrupts(stop: Callable[[], None]) -> Iterator[Interrupt]:
+    """Turn the first Ctrl-C into an orderly end; `stop` is called at each one.
 
     Only the main thread may handle signals, and of plans inside of plans the outermost does; the others
     end with what they are a part of. Used around a plan and what precedes it, it makes a Ctrl-C before
     the search end the plan as one during the search does.
-
-    Args:
-        raises: whether every Ctrl-C raises.
-        stop: what to call at each one.
     """
     outer, before = ctrl_c.enclosing, None
-    interrupt = Interrupt() if raises or outer is None else outer
+    interrupt = Interrupt() if outer is None else outer
     interrupt.callbacks.append(stop)
     if interrupt.requested:  # It may have come just before.
         stop()
-    if interrupt is not outer and not raises and threading.current_thread() is threading.main_thread():
+    if outer is None and threading.current_thread() is threading.main_thread():
         before = signal.getsignal(signal.SIGINT)
 
     def handle(number: int, frame: FrameType | None) -> None:

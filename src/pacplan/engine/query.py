@@ -1,32 +1,73 @@
-"""What a planner is asked, and the seed of its random numbers."""
+"""What a planner is asked: the arguments of `Planner.plan`, checked."""
 
 import secrets
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pacplan.compiled.streams import Stream
+from pacplan.compiled.streams import Stream, streams
 from pacplan.core import checks
+from pacplan.engine.checkpoint import Checkpoints
+from pacplan.engine.driver import Limits
 from pacplan.engine.search_tree import SearchTree
 from pacplan.models.protocol import Model
 
+if TYPE_CHECKING:
+    from pacplan.parallel.pools import Workers
+
+_NO_LIMITS = Limits()
 Seed = int | np.random.SeedSequence | None
 
 
-class Query(NamedTuple):
-    """What a planner is asked: a model, a state of it, and the calls it may spend.
+@dataclass(frozen=True, eq=False)
+class Query:
+    """What a planner is asked: to plan from a state of a model, within limits.
 
-    The search starts from `tree`, whose root is the state, unless it is None.
+    Attributes:
+        model: the problem.
+        state: where to plan from.
+        seed: of all random numbers.
+        limits: what ends the search.
+        progress: whether to show it.
+        crew: who makes the calls, several at a time; None: the search itself, one by one.
+        checkpoints: writes them, and knows which one to go on from.
+        tree: where the search starts from, its root the state; None: a new one.
     """
 
     model: Model
     state: Any
-    actions: tuple[Any, ...]
-    budget: int | None
-    rng: Stream
-    ties: Stream
+    seed: np.random.SeedSequence
+    limits: Limits = _NO_LIMITS
+    progress: bool = False
+    crew: "Workers | None" = None
+    checkpoints: Checkpoints | None = None
     tree: SearchTree | None = None
-    memory_limit: int | None = None
+
+    @cached_property
+    def actions(self) -> tuple[Any, ...]:
+        """The actions of the state; raises if the model does not know it."""
+        return self.model.actions(self.state)
+
+    @property
+    def budget(self) -> int | None:
+        """The calls that the search may spend."""
+        return self.limits.budget
+
+    @property
+    def rng(self) -> Stream:
+        """The stream that feeds the model."""
+        return self._streams[0]
+
+    @property
+    def ties(self) -> Stream:
+        """The stream that feeds the planner."""
+        return self._streams[1]
+
+    @cached_property
+    def _streams(self) -> list[Stream]:
+        return streams(self.seed, 2)
 
 
 def seed_sequence(seed: Seed) -> np.random.SeedSequence:

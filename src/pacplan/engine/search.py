@@ -9,17 +9,7 @@ from numpy.typing import NDArray
 
 from pacplan.compiled.interpreted import interpreted
 from pacplan.compiled.tiered import ready
-from pacplan.engine.calls import (
-    ABORTED,
-    FULL,
-    NO_ACTIONS,
-    NO_ROOM,
-    REPORT,
-    SPENT,
-    STEP,
-    broken_promise,
-    problem_of,
-)
+from pacplan.engine import calls
 from pacplan.engine.driver import Snapshot
 from pacplan.engine.episodes import FIELDS, play
 from pacplan.engine.memory import MemoryBudget
@@ -96,15 +86,14 @@ class KernelSearch:
     ) -> None:
         model, actions = query.model, len(query.actions)
         self.session, self.actions, self.horizon = session, query.actions, horizon
-        self.memory = MemoryBudget(query.memory_limit)
-        self.deadline: float | None = None
+        self.memory = MemoryBudget(query.limits.memory_limit)
         records = np.zeros(FIRST_ROOM, node), np.zeros(FIRST_ROOM, pair), np.zeros(2, np.int64)
         self.tree = SearchTree(TreeArrays(*records), gamma, horizon, session.states, session.labels)
         # If B is not known, any number that is never exceeded will do.
         self.successors = 1 if deterministic else model.successors or MOST_COUNTED
-        self.problem = problem_of(model, successors=self.successors, horizon=horizon, gamma=gamma)
-        self.calls, self.path = np.zeros(actions, np.int64), np.zeros(horizon, STEP)
-        self.reports = np.zeros(1, REPORT)
+        self.problem = calls.problem_of(model, successors=self.successors, horizon=horizon, gamma=gamma)
+        self.calls, self.path = np.zeros(actions, np.int64), np.zeros(horizon, calls.STEP)
+        self.reports = np.zeros(1, calls.REPORT)
         self.report: Any = self.reports[0]
         # Rows: calls, the gap, and bounds of the root's actions.
         self.points, self.mark = np.zeros((_MOST_POINTS, 2 + 2 * actions)), _FIRST_MARK
@@ -150,13 +139,13 @@ class KernelSearch:
         """Make room for so many rows in one of the planner's own arrays, new ones zero."""
         self.arrays[name] = self.memory.extend(self.arrays[name], rows)
 
-    def advance(self, episodes: int, calls: int) -> int:
-        """Play at most `episodes` more, until `calls` in all; returns how it ended.
+    def advance(self, episodes: int, most: int) -> int:
+        """Play at most `episodes` more, until `most` calls in all; returns how it ended.
 
         If there are none to play, it gets the kernel ready and makes the root.
         """
         last = int(self.report["episodes"]) + episodes
-        countable = min(calls, MOST_COUNTED)
+        countable = min(most, MOST_COUNTED)
         while True:
             left = last - int(self.report["episodes"])
             search, root, streams = self.kernel_state(), self.root_state, (self._rng, self._ties)
@@ -165,33 +154,30 @@ class KernelSearch:
                 self._compiled = ready(self._run, arguments)
             run = self._run if self._compiled else interpreted(self._run)
             status = int(run(*arguments))
-            if status == SPENT and countable < calls:
-                return FULL
-            called = status == ABORTED and not self.report["refused"]
-            if called or self.report["promise"] == NO_ACTIONS:
+            if status == calls.SPENT and countable < most:
+                return calls.FULL
+            called = status == calls.ABORTED and not self.report["refused"]
+            if called or self.report["promise"] == calls.NO_ACTIONS:
                 asked = int(self.report["action"]) if called else None
                 self.session.diagnose(int(self.report["state"]), asked, int(self.report["h"]))
-            if status != NO_ROOM:
+            if status != calls.NO_ROOM:
                 return status
             try:
                 self.reserve()
             except MemoryError:
-                return FULL
+                return calls.FULL
 
     # What the driver asks.
-
-    def stop_at(self, deadline: float | None) -> None:
-        """Begin no call to the model after this reading of `time.perf_counter`."""
-        self.deadline = deadline
-        self.session.deadline = np.inf if deadline is None else deadline
 
     def halt(self) -> None:
         """Begin no further call to the model."""
         self.report["halt"] = 1
 
-    def broken_promise(self) -> Exception:
-        """The error for a model that broke a promise."""
-        return broken_promise(self.report, self.problem[0], self.session, self._deterministic)
+    def broken_promise(self, **noted: float) -> Exception:
+        """The error for a model that broke a promise, as was reported, or is `noted` now."""
+        for name, value in noted.items():
+            self.report[name] = value
+        return calls.broken_promise(self.report, self.problem[0], self.session, self._deterministic)
 
     # How the search stands.
 

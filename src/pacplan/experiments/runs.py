@@ -87,9 +87,9 @@ def made(runs: Iterable[Run]) -> Iterator[Record]:
                 model = one.problem.build(one.row.problem_seed)
             planner = one.planner.build()
             with waiting():  # The time of a run is a result.
-                plan = planner.plan(
-                    model, seed=one.row.seed, budget=one.row.budget, on_interrupt="raise"
-                )
+                plan = planner.plan(model, seed=one.row.seed, budget=one.row.budget)
+            if plan.interrupted:
+                raise KeyboardInterrupt
             regret = None
             gamma = getattr(planner, "gamma", None)
             if gamma is not None and model.known:

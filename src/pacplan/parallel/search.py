@@ -6,6 +6,7 @@ where the episode began. So what is learnt, and in which order, is what it would
 time.
 """
 
+import math
 import time
 from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor, Future
@@ -42,17 +43,11 @@ class SpeculativeSearch:
         # all drew from one stream, the choices of those after it would be others altogether.
         search.problem["ties_by_episode"] = True
         self.session = session
-        self._deadline: float | None = None
         self._halted = False
 
     def __getattr__(self, name: str) -> Any:
         """All else is the search's own."""
         return getattr(self._search, name)
-
-    def stop_at(self, deadline: float | None) -> None:
-        """Begin no call to the model after this reading of `time.perf_counter`."""
-        self._deadline = deadline
-        self._search.stop_at(deadline)
 
     def halt(self) -> None:
         """Use no further call to the model. May come from another thread."""
@@ -90,8 +85,8 @@ class SpeculativeSearch:
             session.unsettle()
             if self._halted:
                 search.halt()  # Which was put back as well.
-            late = None if self._deadline is None else self._deadline - time.perf_counter()
-            session.wait(None if late is None else max(0.0, late))
+            left = session.deadline - time.perf_counter()
+            session.wait(None if math.isinf(left) else max(0.0, left))
 
 
 @contextmanager

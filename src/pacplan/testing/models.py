@@ -1,6 +1,7 @@
 """Does a model do what it promises? Random episodes, with the checks that every search makes."""
 
 import copy
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,8 @@ import numpy as np
 from pacplan.compiled.streams import streams
 from pacplan.core import checks
 from pacplan.core.notes import shown
-from pacplan.engine.caller import Caller
+from pacplan.engine.query import Query
+from pacplan.look import Caller
 from pacplan.models import states
 from pacplan.models.consistency import Preflight
 from pacplan.models.protocol import BrokenPromiseError, Model
@@ -69,14 +71,15 @@ class _Episodes:
     """Random episodes, and what was seen in them: of each call state, action, reward and outcome."""
 
     def __init__(self, model: Model, start: Any, seed: int, steps: int, episodes: int) -> None:
-        self._model, self._steps, self._episodes = model, steps, episodes
+        self._model, self._start = model, start
+        self._steps, self._episodes = steps, episodes
         self.draws: list[tuple[int, int, float, Any]] = []
         self.most, self.ended = 1, 0
         root = np.random.SeedSequence(seed)
         (self._ties,) = streams(root, 1)
-        self._caller = Caller(model, start, root, steps)
-        self._session = self._caller.session
-        with self._caller:
+        query = Query(model, start, root)
+        with closing(model.open(root)) as self._session:
+            self._caller = Caller(query, self._session, steps)
             for _ in range(episodes):
                 self._play()
             for known in (self._session.states or [])[:_COPIED]:
@@ -84,9 +87,10 @@ class _Episodes:
             self._session.verify()
 
     def _play(self) -> None:
-        caller, at = self._caller, self._caller.start()
+        caller, at = self._caller, self._caller.root_state
+        self._session.agree(self._start, self._model.actions(self._start))
         for h in range(self._steps):
-            action = int(self._ties.random() * caller.actions(at, h))
+            action = int(self._ties.random() * caller.offered(at, h))
             successor, reward = caller.call(at, action, h)
             outcome = None if successor is None else self._state(successor)
             self.draws.append((at, action, reward, outcome))

@@ -14,11 +14,11 @@ from pacplan.algorithms.common.base import Planner, check_stationary
 from pacplan.algorithms.common.certainty import tails_of
 from pacplan.algorithms.common.confidence import check_accuracy, check_stops
 from pacplan.algorithms.common.horizons import check_gamma_and_horizon
-from pacplan.algorithms.common.plans import bounded_plan, value_said
+from pacplan.algorithms.common.plans import value_said
 from pacplan.algorithms.value_iteration.chart import TableChart
 from pacplan.core import checks
 from pacplan.core.words import at_least, at_most, complement, exactly
-from pacplan.engine.driver import Limits
+from pacplan.engine.driver import Limits, Snapshot
 from pacplan.engine.query import Query
 from pacplan.models.knowledge import Constant, bounds_of, check_bounds
 from pacplan.models.protocol import Model, Session, Table
@@ -124,29 +124,22 @@ class Atlas(Planner):
         return AtlasSearch(self, query, session, self._problem(model), Records(keys, most))
 
     def finish(self, query: Query, search: AtlasSearch, stopped_by: str, seconds: float) -> Plan:
-        snapshot, policy = search.snapshot(seconds), self._policy(query.model, search)
-        steps = self.horizon
+        search.policy, search.horizon = self._policy(query.model, search), self.horizon or 1
+        plan = super().finish(query, search, stopped_by, seconds)
+        return replace(plan, horizon=self.horizon, policy=search.policy)
+
+    def guarantee(self, model: Model, search: Any, snapshot: Snapshot) -> str:
+        policy, steps = search.policy, self.horizon
         problem = "over an infinite horizon" if steps is None else f"in the {steps}-step problem"
         proven = f"Action {snapshot.action!r} is within {at_most(snapshot.gap)} of optimal {problem}"
-        value = None
         if self.goal == "value":
-            value = 0.5 * float(search.lower.max() + search.upper.max())
             proven += f", and {value_said(snapshot)}"
-        if policy is not None and policy.value > self._problem(query.model).least:
+        if policy is not None and policy.value > self._problem(model).least:
             given = policy.given and f", {policy.given}"
             proven += f", and the policy earns at least {at_least(policy.value)}{given}"
-        guarantee = f"{proven}, with probability at least {complement(self.delta)}."
-        if search.proven is None and len(query.actions) > 1:
-            guarantee = f"{proven}: nothing is proven yet but the range of values."
-        search.horizon = self.horizon or 1
-        plan = bounded_plan(
-            *(self, query, search, snapshot, stopped_by),
-            guarantee=guarantee,
-            assumptions=tuple(self._assumed(query.model)),
-            values=search.values,
-            value=value,
-        )
-        return replace(plan, horizon=self.horizon, policy=policy)
+        if search.proven is None and len(search.actions) > 1:
+            return f"{proven}: nothing is proven yet but the range of values."
+        return f"{proven}, with probability at least {complement(self.delta)}."
 
     def _policy(self, model: Model, search: AtlasSearch) -> Policy | None:
         """The policy of the last accepted round, with what that round proves; None: there was none."""
@@ -190,8 +183,7 @@ class Atlas(Planner):
             transitions=found.transitions[pairs][:, :size],
         )
 
-    def _assumed(self, model: Model) -> list[str]:
-        """What the guarantee depends on."""
+    def assumptions(self, model: Model, search: Any) -> tuple[str, ...]:
         low, high = model.reward_range
         assumed = [
             f"rewards lie in [{exactly(low)}, {exactly(high)}]",
@@ -204,4 +196,4 @@ class Atlas(Planner):
             assumed.append("optimal values lie within value_bounds")
         if model.states is not None and not model.known:
             assumed.append(f"there are no more than {model.states} states")
-        return assumed
+        return tuple(assumed)

@@ -21,6 +21,7 @@ from pacplan.engine.search import KernelSearch
 from pacplan.engine.tree import LINKS
 from pacplan.models.knowledge import bounds_of
 from pacplan.models.protocol import Session
+from pacplan.policy import Policy
 
 # First calls of each pair.
 _FIRST = 4
@@ -80,6 +81,9 @@ class AtlasSearch(KernelSearch):
         problem: the same in numbers.
         records: the chart, empty.
     """
+
+    policy: Policy | None = None
+    """Of the last accepted round, once the search is over."""
 
     def __init__(
         self, planner: Any, query: Query, session: Session, problem: Problem, records: Records

@@ -4,27 +4,27 @@ import copy
 import math
 import time
 from collections.abc import Callable, Iterable
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import replace
 from functools import cache
 from inspect import Parameter, signature
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 
 from pacplan.algorithms.common.many import Plans, Seeds, plan_all
-from pacplan.algorithms.common.plans import bounded_plan, estimates_plan
-from pacplan.algorithms.common.running import Task
+from pacplan.algorithms.common.plans import plan_of
 from pacplan.core import checks
 from pacplan.core.identity import described
-from pacplan.engine.checkpoint import Checkpoint, check_place
+from pacplan.engine.checkpoint import Checkpoint, Checkpoints
 from pacplan.engine.driver import Callback, Limits, Snapshot, drive
 from pacplan.engine.query import Query, seed_sequence
 from pacplan.models.protocol import Model, check_model
+from pacplan.models.simulator import Simulator
 from pacplan.origin import origin_of
 from pacplan.parallel.pools import Workers
-from pacplan.parallel.search import SpeculativeSearch
+from pacplan.parallel.search import SpeculativeSearch, parallel_session
 from pacplan.result import Plan
 from pacplan.views.progress import live_display
 
@@ -66,13 +66,15 @@ class Planner:
         progress: bool = False,
         callback: Callback | None = None,
         memory_limit: int | None = None,
-        on_interrupt: Literal["return", "raise"] = "return",
         checkpoint: str | Path | None = None,
         every: float = 60.0,
         workers: int | None = None,
         executor: Any = None,
     ) -> Plan:
         """Decide what to do in a state.
+
+        Ctrl-C ends the search, and you get the plan found so far, with `plan.interrupted` true. The
+        second one, during the same plan or the next, raises KeyboardInterrupt.
 
         Args:
             model: the problem.
@@ -87,9 +89,6 @@ class Planner:
                 the end. A true result stops the search.
             memory_limit: maximum size of the search's records in bytes; by default the free memory.
                 The states of a Python simulator do not count.
-            on_interrupt: "return": Ctrl-C ends the search, and you get the plan found so far, with
-                `plan.interrupted` true; a second one, during the same plan or the next, raises
-                KeyboardInterrupt. "raise": every Ctrl-C raises.
             checkpoint: a file for checkpoints, from which `resume` continues the plan.
             every: checkpoint interval, in seconds.
             workers: number of parallel calls to a slow Python simulator, in processes that receive it
@@ -110,21 +109,16 @@ class Planner:
             OSError: the first checkpoint, at the start, cannot be written.
         """
         check_model(model)
-        limits = Limits(budget, time_limit, callback, memory_limit, on_interrupt)
-        if checkpoint is not None:
-            checkpoint = Path(checkpoint)
-            check_place(checkpoint)
-        task = Task(
+        query = Query(
             model,
             model.initial_state() if state is None else state,
             seed_sequence(seed),
-            limits,
+            Limits(budget, time_limit, callback, memory_limit),
             checks.flag("progress", progress),
             self.crew(model, workers, executor, checkpoint),
-            checkpoint,
-            checks.positive("every", every),
+            None if checkpoint is None else Checkpoints(Path(checkpoint), every),
         )
-        return self.run(task)
+        return self.run(query)
 
     def resume(
         self,
@@ -135,7 +129,6 @@ class Planner:
         progress: bool = False,
         callback: Callback | None = None,
         memory_limit: int | None = None,
-        on_interrupt: Literal["return", "raise"] = "return",
         every: float = 60.0,
     ) -> Plan:
         """Continue a plan from its last checkpoint, to the same result as if it had never stopped.
@@ -150,7 +143,6 @@ class Planner:
             progress: as for `plan`, like the others below.
             callback: see there.
             memory_limit: see there.
-            on_interrupt: see there.
             every: see there.
 
         Raises:
@@ -159,18 +151,15 @@ class Planner:
         """
         check_model(model)
         saved = Checkpoint.read(path)
-        limits = Limits(saved.header["budget"], time_limit, callback, memory_limit, on_interrupt)
-        task = Task(
+        query = Query(
             model,
             saved.state(model),
             saved.seed,
-            limits,
+            Limits(saved.header["budget"], time_limit, callback, memory_limit),
             checks.flag("progress", progress),
-            checkpoint=Path(path),
-            every=checks.positive("every", every),
-            saved=saved,
+            checkpoints=Checkpoints(Path(path), every, saved),
         )
-        return self.run(task)
+        return self.run(query)
 
     def plan_many(
         self,
@@ -185,7 +174,6 @@ class Planner:
         time_limit: float | None = None,
         memory_limit: int | None = None,
         progress: bool = False,
-        on_interrupt: Literal["return", "raise"] = "return",
         trees: bool = True,
     ) -> Plans:
         """Choose an action in each of many states, with several plans in parallel.
@@ -194,6 +182,10 @@ class Planner:
         does not depend on where it is made. It is that of `plan(model, states[i],
         seed=numpy.random.SeedSequence(seeds, spawn_key=(i,)))`, or of `plan(model, states[i],
         seed=seeds[i])` if every state has its own. `plan.origin` names it too.
+
+        Ctrl-C ends the running plans and starts no other. You get the plans as they stand, with
+        `plan.interrupted` true; the second one raises KeyboardInterrupt. (Of your own executor you get
+        the finished plans.)
 
         Args:
             model: the problem.
@@ -209,9 +201,6 @@ class Planner:
             time_limit: see `plan`.
             memory_limit: see `plan`.
             progress: show a bar on the error stream.
-            on_interrupt: "return": Ctrl-C ends the running plans and starts no other. You get the plans
-                as they stand, with `plan.interrupted` true; a second one raises KeyboardInterrupt. (Of
-                your own executor you get the finished plans.) "raise": every Ctrl-C raises.
             trees: False drops the search trees, which saves memory, and time between processes.
 
         Returns:
@@ -224,37 +213,39 @@ class Planner:
             states,
             seeds,
             Workers(workers, executor),
+            Limits(budget, time_limit, None, memory_limit),
             spread=spread,
             progress=progress,
-            on_interrupt=on_interrupt,
             trees=trees,
-            budget=budget,
-            time_limit=time_limit,
-            memory_limit=memory_limit,
         )
 
-    def run(self, task: Task) -> Plan:
-        """The plan of a task: check it, search, and say what was found."""
-        model, began = task.model, time.perf_counter()
-        limits = replace(task.limits, chunk=self.chunk, keeper=task.checkpoints(self))
+    def run(self, query: Query) -> Plan:
+        """The plan that a query asks for: check it, search, and say what was found."""
+        model, crew, began = query.model, query.crew, time.perf_counter()
+        if query.checkpoints is not None:
+            query = replace(query, checkpoints=query.checkpoints.of(self, query))
         self._check_kind(model)
-        query = task.query()
-        self.check_query(query, limits)
-        with task.session() as session:
+        _ = query.actions  # Raises if the model does not know the state.
+        self.check_query(query, query.limits)
+        opened: Any = (
+            closing(model.open(query.seed))
+            if crew is None
+            else parallel_session(cast(Simulator, model), query.seed, crew)
+        )
+        with opened as session:
             search = self.start(query, session)
             session.agree(query.state, query.actions)
-            display = live_display(search.target, limits.budget) if task.progress else nullcontext()
-            driven: Any = search if task.crew is None else SpeculativeSearch(search, session)
-            stopped_by, seconds, interrupted = drive(driven, limits, began, display)
+            display = live_display(search.target, query.budget) if query.progress else nullcontext()
+            driven: Any = search if crew is None else SpeculativeSearch(search, session)
+            stopped_by, seconds, interrupted = drive(driven, query, began, display, self.chunk)
             plan = self.finish(query, search, stopped_by, seconds)
             session.verify()
-        on_dask = task.crew is not None and task.crew.on_dask
-        again = (_FROM_RNG_ALONE,) if on_dask else ()
+        again = (_FROM_RNG_ALONE,) if crew is not None and crew.on_dask else ()
         return replace(
             plan,
             assumptions=(*plan.assumptions, *model.assumptions, *again),
             interrupted=interrupted,
-            origin=origin_of(self, task),
+            origin=origin_of(self, query),
             gamma=getattr(self, "gamma", None),
             epsilon=getattr(self, "epsilon", None),
             delta=getattr(self, "delta", None),
@@ -274,7 +265,7 @@ class Planner:
             raise ValueError(f"{type(self).__name__} {wrong}")
 
     def crew(
-        self, model: Model, workers: int | None, executor: Any, checkpoint: Path | None = None
+        self, model: Model, workers: int | None, executor: Any, checkpoint: str | Path | None = None
     ) -> Workers | None:
         """Who makes the calls of a plan, several at a time; None: the search itself, one by one."""
         if workers is None and executor is None:
@@ -293,23 +284,16 @@ class Planner:
             raise ValueError(f"workers= and executor= {wrong}. Remove them")
         return crew
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """All settings by name, as scikit-learn has them: `type(planner)(**params)` is its equal."""
-        # If a default follows from other settings, `name` holds it, and `_name` what was given.
-        return {
-            name: getattr(self, f"_{name}" if hasattr(self, f"_{name}") else name, None)
-            for name in _parameters(type(self))  # type: ignore[arg-type]
-        }
-
     @property
     def settings(self) -> dict[str, Any]:
         """What the planner was made with, without defaults."""
-        defaults = _parameters(type(self))  # type: ignore[arg-type]
-        return {
-            name: value
-            for name, value in self.get_params().items()
-            if value is not defaults.get(name) and value != defaults.get(name)
-        }
+        found = {}
+        for name, default in _defaults(type(self)).items():  # type: ignore[arg-type]
+            # If a default follows from other settings, `name` holds it, and `_name` what was given.
+            value = getattr(self, f"_{name}" if hasattr(self, f"_{name}") else name, None)
+            if value is not default and value != default:
+                found[name] = value
+        return found
 
     @property
     def identity(self) -> str:
@@ -331,25 +315,7 @@ class Planner:
 
     def finish(self, query: Query, search: Any, stopped_by: str, seconds: float) -> Plan:
         """Make the plan of the search so far, from its bounds, or from its estimates if it has none."""
-        snapshot = search.snapshot(seconds)
-        guarantee = self.guarantee(query.model, search, snapshot)
-        value = self.value_estimate(search, snapshot)
-        if snapshot.lower is None:
-            return estimates_plan(
-                self, query, search, stopped_by, seconds, guarantee=guarantee, value=value
-            )
-        return bounded_plan(
-            self,
-            query,
-            search,
-            snapshot,
-            stopped_by,
-            guarantee=guarantee,
-            assumptions=self.assumptions(query.model, search),
-            values=search.values,
-            value=value,
-            proven=search.certifies,
-        )
+        return plan_of(self, query, search, stopped_by, seconds)
 
     def guarantee(self, model: Model, search: Any, snapshot: Snapshot) -> str:
         """What is proven when the search stands as the snapshot says."""
@@ -360,7 +326,7 @@ class Planner:
         return ()
 
     def value_estimate(self, search: Any, snapshot: Snapshot) -> float | None:
-        """The estimate of the state's value, by default as `bounded_plan` and `estimates_plan` say."""
+        """The estimate of the state's value, by default as `plan_of` says."""
         if getattr(self, "goal", "action") == "value" and snapshot.lower is not None:
             return 0.5 * float(snapshot.lower.max() + snapshot.upper.max())
         return None
@@ -381,8 +347,8 @@ class Planner:
 
 
 @cache
-def _parameters(planner: type[Planner]) -> dict[str, Any]:
-    """The settings of a class of planners, and their defaults."""
+def _defaults(planner: Callable[..., Planner]) -> dict[str, Any]:
+    """The defaults of the settings of a class of planners."""
     named = signature(planner).parameters.items()
     return {name: p.default for name, p in named if p.kind is not Parameter.VAR_KEYWORD}
 

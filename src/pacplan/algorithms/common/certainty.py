@@ -30,10 +30,7 @@ def check_limits(planner: Any, limits: Limits, model: Model, ends: bool = False)
     if not (ends or limits.any):
         name = type(planner).__name__
         raise ValueError(f"{name} rarely stops by itself; pass budget= or time_limit=")
-    if planner.horizon is not None:
-        check_steps(model, planner.horizon)
-    elif model.steps is not None:
-        raise ValueError(f"the model is defined for {model.steps} steps: pass a horizon")
+    check_steps(model, planner.horizon)
 
 
 def left_to_chance(model: Model, transitions: str, rewards: str) -> list[str]:

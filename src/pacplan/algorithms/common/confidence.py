@@ -3,7 +3,7 @@
 import math
 from typing import Any, Literal
 
-from pacplan.algorithms.common.horizons import check_endless, check_steps, default_horizon, horizon_for
+from pacplan.algorithms.common.horizons import check_steps, default_horizon, horizon_for
 from pacplan.algorithms.common.plans import nearly_optimal, value_said
 from pacplan.core import checks
 from pacplan.core.words import at_least, at_most, complement, exactly
@@ -123,7 +123,7 @@ class Targeted:
         """Refuse a model in which the horizon is too short for the target, or too long to compute."""
         horizon = self.horizon_for(model, budget)
         if self.target == "infinite":
-            check_endless(model)
+            check_steps(model, None)
             rest = tail(model, self.gamma, horizon)
             if rest >= self.epsilon:
                 raise ValueError(

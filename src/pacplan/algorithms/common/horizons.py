@@ -38,12 +38,13 @@ def split(given: int | None, gamma: float, budget: int | None) -> tuple[int, int
     return _within_reach(_EPISODES, gamma) if budget is None else allocation(budget, gamma)
 
 
-def check_steps(model: Model, horizon: int) -> None:
-    """Refuse a horizon beyond the steps that a non-stationary model is defined for."""
-    if model.steps is not None and horizon > model.steps:
+def check_steps(model: Model, horizon: int | None) -> None:
+    """Refuse a horizon beyond the steps that a non-stationary model is defined for; None: endless."""
+    if model.steps is not None and (horizon is None or horizon > model.steps):
+        planned = "has no horizon" if horizon is None else f"looks {horizon} steps ahead"
         raise ValueError(
-            f"the model is defined for {model.steps} steps, but the planner's horizon is {horizon}; "
-            f"pass horizon={model.steps} or fewer"
+            f"the model is defined for {model.steps} steps, but the planner {planned}; pass "
+            f"horizon={model.steps} or fewer to it, or to one that takes a horizon, such as MDPGapE"
         )
 
 
@@ -96,15 +97,6 @@ def _within_reach(episodes: int, gamma: float) -> tuple[int, int]:
             f"{episodes} episodes with gamma={gamma} would have {horizon:.3g} steps each; pass horizon="
         )
     return episodes, horizon
-
-
-def check_endless(model: Model) -> None:
-    """Refuse a model that is defined only for some steps."""
-    if model.steps is not None:
-        raise ValueError(
-            f"the model is defined for {model.steps} steps, but this planner has an infinite horizon; "
-            "use a planner that takes a horizon, such as MDPGapE"
-        )
 
 
 def most_actions(planner: Any, model: Model) -> int:

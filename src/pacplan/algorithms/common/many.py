@@ -4,11 +4,11 @@ import os
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Sized
 from concurrent.futures import BrokenExecutor, CancelledError, Future
-from contextlib import closing, suppress
+from contextlib import AbstractContextManager, closing, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from types import TracebackType
-from typing import Any, Self
+from itertools import takewhile
+from typing import Any
 from weakref import WeakSet
 
 import numpy as np
@@ -30,17 +30,17 @@ _AHEAD = 8
 _Task = tuple[Any, np.random.SeedSequence]
 Seeds = Seed | Iterable[Seed]
 Decide = Callable[..., Plan]
-"""Makes the plan of a state: `decide(state, seed=..., on_interrupt=...)`."""
+"""Makes the plan of a state: `decide(state, seed=...)`."""
 
 
-class Plans(Iterator[Plan]):
+class Plans(Iterator[Plan], AbstractContextManager["Plans"]):
     """The plans of many states, in the order of the states, each as soon as it is there.
 
     Work begins when you ask for the first plan, and then is up to eight states per worker ahead. If a
     state's plan raises, `next` raises that in the state's turn, and goes on with the following state
     when it is called again; so a `for` loop ends there, and another one over the same plans goes on. A
     loop over `outcomes()` gets the error in the plan's place. If the states themselves are an iterator
-    that raises, that ends it, once you have the plans of the states before.
+    that raises, that ends it, at once.
 
     Threads and processes end when the last plan was given, with `close`, with the `with` statement
     that this can be used in, when nobody refers to it any more, or when the program ends.
@@ -73,12 +73,7 @@ class Plans(Iterator[Plan]):
         """End the plans under way, and begin no others."""
         self._found.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
@@ -97,17 +92,16 @@ def plan_all(
     states: Iterable[Any],
     seeds: Seeds,
     workers: Workers,
+    limits: Limits,
     *,
     spread: str,
     progress: bool,
-    on_interrupt: str,
     trees: bool,
-    **limits: Any,
 ) -> Plans:
     """The plans of all states; see `Planner.plan_many`."""
     check_model(model)
-    Limits(limits["budget"], limits["time_limit"], None, limits["memory_limit"])
     workers.check()
+    checks.flag("progress", progress)
     if isinstance(states, str | bytes) or not isinstance(states, Iterable):
         raise TypeError(f"states must be a list of states, or another iterable, got {states!r}")
     number = len(states) if isinstance(states, Sized) else None
@@ -120,24 +114,13 @@ def plan_all(
         if delta is None:
             raise ValueError(f"spread={spread!r} shares delta among plans, but {planner!r} has none")
         planner = planner.with_delta(delta / max(1, number or 0))
-    raises = checks.choice("on_interrupt", on_interrupt, ("return", "raise")) == "raise"
-    count = workers.number
     if workers.executor is None and number is not None:
-        count = min(count, max(1, number))
-    decide = partial(planner.plan, model, **limits)
-    if raises and workers.executor is None and count == 1:
-        decide = partial(decide, on_interrupt="raise")
+        workers = workers._replace(at_once=min(workers.number, max(1, number)))
+    asked = {name: getattr(limits, name) for name in ("budget", "time_limit", "memory_limit")}
+    decide = partial(planner.plan, model, **asked)
     job, heard = _Job(decide, checks.flag("trees", trees), os.getpid()), Interrupt()
-    found = _outcomes(
-        job,
-        _paired(states, seeds),
-        number if checks.flag("progress", progress) else None,
-        workers._replace(at_once=count),
-        model.compiled,
-        raises,
-        heard,
-    )
-    return Plans(found, heard)
+    total = number if progress else None
+    return Plans(_outcomes(job, _paired(states, seeds), total, workers, model.compiled, heard), heard)
 
 
 def _paired(states: Iterable[Any], seeds: Seeds) -> Iterator[_Task]:
@@ -184,14 +167,13 @@ def _outcomes(
     total: int | None,
     workers: Workers,
     compiled: bool,
-    raises: bool,
     heard: Interrupt,
 ) -> Generator[Plan | Exception]:
     """The plans in the order of their tasks, or what they raised, until the first left undone.
 
     With a `total` it shows a bar. `heard` says in the end whether Ctrl-C has ended it.
     """
-    interrupt, failures = Interrupt(), list[Exception]()
+    interrupt = Interrupt()
     # What is computed at once cannot be ahead. Of others' executors, Ctrl-C does not end what runs.
     ours = workers.executor is None
     ahead = 1 if ours and workers.number == 1 else _AHEAD * workers.number
@@ -201,7 +183,7 @@ def _outcomes(
         closing(
             in_order(
                 submit,
-                _read(tasks, interrupt, failures),
+                takewhile(lambda _: not interrupt.requested, tasks),
                 ahead,
                 given_up=lambda: interrupt.requested and not ours,
             )
@@ -211,7 +193,7 @@ def _outcomes(
         # registered last comes first, and the library has registered its own by now.
         threading._register_atexit(_close_all)  # type: ignore[attr-defined]
         while True:
-            with interrupts(raises, interrupt.request):
+            with interrupts(interrupt.request):
                 future = next(futures, None)
                 outcome = None if future is None else _result(future)
             heard.requested = ctrl_c.absorbed = interrupt.requested
@@ -219,24 +201,6 @@ def _outcomes(
                 break
             advance(1)
             yield outcome
-    if failures:
-        raise failures[0]
-
-
-def _read(tasks: Iterator[_Task], interrupt: Interrupt, failures: list[Exception]) -> Iterator[_Task]:
-    """The tasks, until there are no more, or Ctrl-C is pressed.
-
-    What the user's own iterable raises is kept until the plans of the states before it are given.
-    """
-    while not interrupt.requested:
-        try:
-            task = next(tasks, None)
-        except Exception as error:
-            failures.append(error)
-            return
-        if task is None:
-            return
-        yield task
 
 
 def _result(future: Future[Plan | Exception | None]) -> Plan | Exception | None:

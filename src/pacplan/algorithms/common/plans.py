@@ -61,66 +61,6 @@ class EstimateSearch(KernelSearch):
         return self.standing(self.recommended(), seconds)
 
 
-def estimates_plan(
-    planner: "Planner",
-    query: Query,
-    search: Any,
-    stopped_by: str,
-    seconds: float,
-    *,
-    guarantee: str | None = None,
-    value: float | None = None,
-    sequence: tuple[Any, ...] = (),
-) -> Plan:
-    """The plan of a planner that has estimates of the root's actions and no bounds on them.
-
-    Args:
-        planner: who plans; the next four as in `Planner.finish`.
-        query: see there.
-        search: has `values`, `calls` and `recommended()`.
-        stopped_by: see there.
-        seconds: see there.
-        guarantee: what is guaranteed; by default nothing.
-        value: estimate of the state's value; by default that of the action recommended.
-        sequence: actions to take one after the other.
-    """
-    values, best = search.values.copy(), search.recommended()
-    if guarantee is None:
-        guarantee = f"{type(planner).__name__} gives no guarantee."
-    return _plan(
-        planner,
-        query,
-        search,
-        search.standing(best, seconds),
-        values=values,
-        value=float(values[best]) if value is None else value,
-        stopped_by=stopped_by,
-        guarantee=f"Action {query.actions[best]!r} is the best guess. {guarantee}",
-        sequence=sequence,
-    )
-
-
-def _plan(planner: "Planner", query: Query, search: Any, found: Snapshot, **fields: Any) -> Plan:
-    """A plan with what every search has."""
-    search.close_tree()
-    return Plan(
-        actions=query.actions,
-        action=found.action,
-        lower=found.lower,
-        upper=found.upper,
-        gap=found.gap,
-        samples=found.samples,
-        episodes=found.episodes,
-        seconds=found.seconds,
-        calls=search.calls.copy(),
-        horizon=search.horizon,
-        planner=repr(planner),
-        tree=search.tree if len(search.tree) else None,
-        memory=search.memory.used,
-        **fields,
-    )
-
-
 def nearly_optimal(snapshot: Snapshot, horizon: int | None) -> str:
     """What a gap says of an action, as the beginning of a sentence; without a horizon, for ever."""
     problem = "over an infinite horizon" if horizon is None else f"in the {horizon}-step problem"
@@ -135,64 +75,66 @@ def value_said(snapshot: Snapshot) -> str:
     return f"the optimal value lies in [{at_least(low)}, {at_most(high)}], within {half} of its middle"
 
 
-def bounded_plan(
-    planner: "Planner",
-    query: Query,
-    search: Any,
-    snapshot: Snapshot,
-    stopped_by: str,
-    *,
-    guarantee: str,
-    assumptions: tuple[str, ...],
-    values: NDArray[np.float64],
-    value: float | None = None,
-    proven: bool = True,
-) -> Plan:
-    """The plan of a planner that has bounds on the values of the root's actions.
+def plan_of(planner: "Planner", query: Query, search: Any, stopped_by: str, seconds: float) -> Plan:
+    """The plan of a search that has ended.
+
+    Its `values` are estimates of the root's actions, NaN for those never seen. If it has bounds, the
+    plan has the estimates clipped to them; and the state's value is the largest of those, clipped to
+    [max L, max U], or the middle of that if there are none. Else it is that of the action recommended.
+    The planner's `value_estimate` may say otherwise.
 
     Args:
         planner: who plans.
         query: what it was asked.
-        search: its search, with `calls` and `horizon`.
-        snapshot: how it stands.
+        search: its search.
         stopped_by: what ended it.
-        guarantee: what is guaranteed, as a sentence that can go on from another one.
-        assumptions: what that depends on.
-        values: estimates of the root's actions, NaN for those never seen. In the plan they are clipped
-            to their bounds.
-        value: estimate of the state's value; by default the largest of the estimates, clipped to
-            [max L, max U], or the middle of that if there are none.
-        proven: whether the planner's own stopping rule is a certificate.
+        seconds: how long it took.
     """
-    values = within(values, snapshot.lower, snapshot.upper)
-    low, high = float(snapshot.lower.max()), float(snapshot.upper.max())
-    if value is None:
-        best = max(values[~np.isnan(values)], default=0.5 * (low + high))
-        value = max(min(float(best), high), low)
-    if stopped_by == "rule" and proven:
-        stopped_by = "certified"
-    gaps, ruled_out = search.verdicts(snapshot.lower, snapshot.upper)
-    diagnosis = None
-    if stopped_by != "certified" and proven:
-        diagnosis = diagnosis_of(planner, query.model, search, snapshot, values, ruled_out)
-    if diagnosis is not None:
-        asked = f"Not certified: you asked for epsilon = {exactly(diagnosis.asked)}, but "
-        guarantee = asked + guarantee[0].lower() + guarantee[1:]
-    return _plan(
-        planner,
-        query,
-        search,
-        snapshot,
+    found, values, known = search.snapshot(seconds), search.values.copy(), dict[str, Any]()
+    guarantee = planner.guarantee(query.model, search, found)
+    value = planner.value_estimate(search, found)
+    if found.lower is None:
+        guarantee = f"Action {found.action!r} is the best guess. {guarantee}"
+        value = float(values[search.recommended()]) if value is None else value
+    else:
+        values = within(values, found.lower, found.upper)
+        low, high = float(found.lower.max()), float(found.upper.max())
+        if value is None:
+            best = max(values[~np.isnan(values)], default=0.5 * (low + high))
+            value = max(min(float(best), high), low)
+        known = {
+            "assumptions": planner.assumptions(query.model, search),
+            "curve": _curve(search, found),
+        }
+        if search.certifies:
+            gaps, ruled_out = search.verdicts(found.lower, found.upper)
+            known |= {"gaps": gaps, "ruled_out": ruled_out, "certified": stopped_by == "rule"}
+            if stopped_by == "rule":
+                stopped_by = "certified"
+            elif diagnosis := diagnosis_of(planner, query.model, search, found, values, ruled_out):
+                known["diagnosis"] = diagnosis
+                asked = f"Not certified: you asked for epsilon = {exactly(diagnosis.asked)}, but "
+                guarantee = asked + guarantee[0].lower() + guarantee[1:]
+    search.close_tree()
+    return Plan(
+        actions=query.actions,
+        action=found.action,
         values=values,
         value=value,
-        certified=stopped_by == "certified",
+        lower=found.lower,
+        upper=found.upper,
+        gap=found.gap,
+        samples=found.samples,
+        episodes=found.episodes,
+        seconds=found.seconds,
+        calls=search.calls.copy(),
+        horizon=search.horizon,
+        planner=repr(planner),
         stopped_by=stopped_by,
         guarantee=guarantee,
-        assumptions=assumptions,
-        diagnosis=diagnosis,
-        curve=_curve(search, snapshot),
-        gaps=gaps if proven else None,
-        ruled_out=ruled_out if proven else None,
+        tree=search.tree if len(search.tree) else None,
+        memory=search.memory.used,
+        **known,
     )
 
 

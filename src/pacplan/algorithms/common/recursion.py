@@ -13,22 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan.algorithms.common.base import Planner
-from pacplan.algorithms.common.horizons import check_endless
+from pacplan.algorithms.common.horizons import check_steps
 from pacplan.algorithms.common.plans import EstimateSearch
 from pacplan.compiled.jit import kernel
 from pacplan.compiled.reference import refer
 from pacplan.core import checks
 from pacplan.core.words import at_most, complement, exactly
-from pacplan.engine.calls import (
-    ABORTED,
-    CHUNK_DONE,
-    FULL,
-    RULE,
-    SPENT,
-    TOO_MANY_SUCCESSORS,
-    count_actions,
-    draw_counted,
-)
+from pacplan.engine import calls
 from pacplan.engine.driver import Limits, Snapshot
 from pacplan.engine.query import Query
 from pacplan.engine.search import kernel_arrays
@@ -76,25 +67,25 @@ def make_draws(
     report, request, problem = search.report[0], search.request[0], search.problem[0]
     if report.halt != 0:
         report.refused = 1
-        return ABORTED
+        return calls.ABORTED
     h, first, offered, scale = request.h, request.first, request.offered, problem.width
     last = min(most_episodes, request.wanted - request.done, most_calls - report.calls)
     for k in range(request.done, request.done + last):
         pair = k // request.each
-        successor, reward, ended, status = draw_counted(
+        successor, reward, ended, status = calls.draw_counted(
             search, model, search.states[pair], search.actions[pair], h, first, rng
         )
-        if offered and not ended and status == CHUNK_DONE:
-            search.offered[k], status = count_actions(search, model, successor, h + 1)
-        if status != CHUNK_DONE:
+        if offered and not ended and status == calls.CHUNK_DONE:
+            search.offered[k], status = calls.count_actions(search, model, successor, h + 1)
+        if status != calls.CHUNK_DONE:
             return status
         search.rewards[k] = problem.lowest + scale * reward
         search.successors[k] = END if ended else successor
         request.done += 1
         report.episodes += 1
     if request.done == request.wanted:
-        return RULE
-    return SPENT if report.calls >= most_calls else CHUNK_DONE
+        return calls.RULE
+    return calls.SPENT if report.calls >= most_calls else calls.CHUNK_DONE
 
 
 class Draws(NamedTuple):
@@ -131,7 +122,7 @@ class RecursivePlanner(Planner):
             raise ValueError(f"gamma must lie in (0, 1) for an infinite horizon, got {gamma}")
 
     def check_query(self, query: Query, limits: Limits) -> None:
-        check_endless(query.model)
+        check_steps(query.model, None)
 
     def guarantee(self, model: Model, search: Any, snapshot: Snapshot) -> str:
         if not search.over:
@@ -190,28 +181,28 @@ class RecursiveSearch(EstimateSearch):
         """A reward, between 0 and 1."""
         return (reward - self.low) / self.width
 
-    def advance(self, episodes: int, calls: int) -> int:
-        """Go on for at most so many draws, until `calls` in all; returns how it ended."""
+    def advance(self, episodes: int, most: int) -> int:
+        """Go on for at most so many draws, until `most` calls in all; returns how it ended."""
         last = int(self.report["episodes"]) + episodes
         while True:
             answer = None
             if self._asked is not None:
-                status = super().advance(last - int(self.report["episodes"]), calls)
-                if status != RULE:
+                status = super().advance(last - int(self.report["episodes"]), most)
+                if status != calls.RULE:
                     return status
                 if getattr(self.session, "needed", None) is not None:
-                    return CHUNK_DONE  # Guesses stand in for draws that are under way.
+                    return calls.CHUNK_DONE  # Guesses stand in for draws that are under way.
                 shape = len(self._asked.states), self._asked.each
                 drawn = (self.arrays[name] for name in ("successors", "rewards", "offered"))
                 answer = tuple(array[: shape[0] * shape[1]].reshape(shape) for array in drawn)
             try:
                 self._asked = self._next(answer)
                 if self._asked is None:
-                    return RULE
+                    return calls.RULE
                 self._ask(self._asked)
             except MemoryError as error:
                 self.shortage = f" It stopped because {error}."
-                return FULL
+                return calls.FULL
 
     def _next(self, answer: Any) -> Draws | None:
         """Go on to the next request; None if the recursion is over."""
@@ -240,10 +231,8 @@ class RecursiveSearch(EstimateSearch):
     def check_successors(self, seen: int, state: int, action: int, h: int) -> None:
         """Raise if a pair has shown more outcomes than the model promised."""
         if seen > self.successors:
-            report = self.reports[0]
-            report["promise"] = TOO_MANY_SUCCESSORS
-            report["state"], report["action"], report["h"] = state, action, h
-            raise self.broken_promise()
+            promise = calls.TOO_MANY_SUCCESSORS
+            raise self.broken_promise(promise=promise, state=state, action=action, h=h)
 
     def draw(self, pairs: list["Pair"], count: int) -> Recursion:
         """Let each of some pairs of a node have at least so many draws."""
