@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 # The public names by the module that defines them; and modules, found as if they had been imported.
 _NAMES = {
     "agent": "Agent",
-    "algorithms": "BRUE KLOLOP OLOP OPD OPMDP UCT Atlas Bracket Canopy MDPGapE SmoothCruiser "
-    "SparseSampling StOP TrailBlazer UGapEMCTS ValueIteration planners register",
+    "algorithms": "BRUE KLOLOP OLOP OPD OPMDP UCT Anytime Atlas Bracket Canopy MDPGapE "
+    "SmoothCruiser SparseSampling StOP TrailBlazer UGapEMCTS ValueIteration planners register",
     "auto": "Auto plan plan_many",
     "compiled.streams": "Stream",
     "models": "BrokenPromiseError Model Outcomes Simulator TabularMDP from_gymnasium recorded",

@@ -7,12 +7,11 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from pacplan.algorithms.anytime.anytime import Anytime
 from pacplan.algorithms.common.base import Planner
 from pacplan.core import checks
-from pacplan.core.keys import place
 from pacplan.engine.driver import Limits
-from pacplan.engine.query import Query, seed_sequence
-from pacplan.engine.search_tree import SearchTree
+from pacplan.engine.query import Kept, Query, seed_sequence
 from pacplan.models.protocol import Model, check_model
 from pacplan.result import Plan
 
@@ -21,7 +20,7 @@ class Decision(NamedTuple):
     """One decision of an agent: where it was made, what was chosen, and why.
 
     `plan` has no tree. `delta` is the probability with which its guarantee may fail; None for planners
-    without one. `reused_samples` is the number of earlier calls to the model that it began with.
+    without one. `reused_samples` is the number of earlier calls to the model that it went on from.
     """
 
     state: Any
@@ -49,16 +48,16 @@ class Agent:
     the agent loses at most eta / (1 - gamma) of the expected return. Here eta is epsilon plus
     w gamma^H / (1 - gamma), which the horizon cuts off, w being the width of the range of rewards.
 
-    **Reuse.** With `reuse=True`, the next search of UCT starts from the part of the tree below the new
-    state. Planners with a guarantee refuse, because the same samples chose the action that led there.
-    Models that are not stationary refuse as well.
+    **Keeping what was learnt.** `Anytime` keeps its chart of the states from one decision to the next.
+    Planners with a guarantee do not: the same samples chose the action that led there.
 
     Args:
-        planner: the planner.
+        planner: the planner; None: `Anytime`, which needs `gamma`.
         model: the problem.
         budget: maximum number of calls to the model per decision.
         time_limit: maximum time per decision, in seconds.
-        reuse: whether to start from the tree of the last decision.
+        gamma: discount, if there is no planner.
+        reuse: whether a search goes on from the last one; by default if the planner can do that.
         spread: "none": every plan has the planner's delta; "union": all plans of an episode share it.
             The m-th plan gets 6 / (pi m)^2 of it.
         seed: for all plans; None draws a fresh one. The world must have a different one.
@@ -76,43 +75,49 @@ class Agent:
 
     def __init__(
         self,
-        planner: Planner,
+        planner: Planner | None,
         model: Model,
         budget: int | None = None,
         time_limit: float | None = None,
         *,
-        reuse: bool = False,
+        gamma: float | None = None,
+        reuse: bool | None = None,
         spread: Literal["none", "union"] = "none",
         seed: int | np.random.SeedSequence | None = None,
         workers: int | None = None,
         executor: Any = None,
     ) -> None:
+        if planner is None:
+            if gamma is None:
+                raise TypeError("an agent without a planner needs gamma, the discount: pass gamma=")
+            planner = Anytime(gamma=gamma)
+        elif gamma is not None:
+            raise TypeError(f"gamma= is a setting of the planner, here {planner!r}; remove gamma=")
         if not isinstance(planner, Planner):
             raise TypeError(f"planner must be a planner such as MDPGapE(...), got {planner!r}")
         check_model(model)
         self._crew = planner.crew(model, workers, executor)
         self.planner, self.model = planner, model
         self.budget, self.time_limit = budget, time_limit
-        self.reuse = checks.flag("reuse", reuse)
+        can = planner.goes_on and self._crew is None
+        self.reuse = can if reuse is None else checks.flag("reuse", reuse)
         self.spread = checks.choice("spread", spread, ("none", "union"))
-        if self.reuse and not planner.reuses_trees:
-            raise ValueError(f"{type(planner).__name__} starts every plan anew; pass reuse=False")
-        if self.reuse and not model.stationary:
+        if self.reuse and not can:
             raise ValueError(
-                "the model is not stationary: what was seen h steps after one root says nothing about "
-                "h - 1 steps after the next; pass reuse=False"
+                f"reuse=True is for Anytime without workers=; {type(planner).__name__} starts every "
+                "plan anew. Remove reuse="
             )
         if self.spread == "union" and getattr(planner, "delta", None) is None:
             raise ValueError(f"spread='union' shares delta among decisions, but {planner!r} has none")
         # A copy, so that two agents with one sequence decide alike; children that were spawned stay so.
         given = copy.deepcopy(seed) if isinstance(seed, np.random.SeedSequence) else seed
         self._seeds = seed_sequence(given)
+        self._kept = Kept() if self.reuse else None
         self.reset()
 
     def reset(self) -> None:
-        """Begin a new episode: forget the tree and the history. The seeds go on."""
+        """Begin a new episode: forget the history. The seeds go on, and so does what was learnt."""
         self.history: list[Decision] = []
-        self._tree: SearchTree | None = None
 
     def act(self, state: Any = None, observation: Any = None) -> Any:
         """Choose an action. The next call assumes that you took it.
@@ -121,13 +126,12 @@ class Agent:
             state: the current state: a state of the model, or an environment if `from_gymnasium` made
                 the model. By default the model's initial state, which for those models is the current
                 state of their own environment.
-            observation: the last observation. Only needed for `reuse` if the model has a `key`.
+            observation: the last observation, which identifies the state if the model has a `key`.
 
         Returns:
             The action, as the model names it. `history[-1].plan` has the evidence for it.
         """
         state = self._state(state, observation)
-        kept = self._kept(state)
         planner, delta = self.planner, getattr(self.planner, "delta", None)
         if delta is not None and self.spread == "union":
             # These parts of all plans that an episode can have sum to one.
@@ -135,21 +139,21 @@ class Agent:
             planner = planner.with_delta(delta)
         limits = Limits(self.budget, self.time_limit)
         (seed,) = self._seeds.spawn(1)
-        plan = planner.run(Query(self.model, state, seed, limits, crew=self._crew, tree=kept))
-        reused = 0 if kept is None else int(kept.pairs["n"].sum())
+        kept = self._kept
+        before = 0 if kept is None or kept.search is None else kept.search.charted
+        try:
+            plan = planner.run(Query(self.model, state, seed, limits, crew=self._crew, kept=kept))
+        except BaseException:
+            if kept is not None:
+                kept.forget()
+            raise
+        reused = before if kept is not None and kept.search.charted > plan.samples else 0
         bare = replace(plan, tree=None, policy=None)
         self.history.append(Decision(state, plan.action, bare, delta, reused))
-        # Not before the plan has succeeded: if it raises, nothing changes.
-        self._tree = plan.tree if self.reuse else None
         return plan.action
 
     def _state(self, given: Any, observation: Any) -> Any:
         """The state of the model that is meant."""
-        if self.reuse and observation is None and self.model.needs_observations:
-            raise ValueError(
-                "the model has a key= of the observation; call act(env, observation), or pass "
-                "reuse=False"
-            )
         if given is None:
             return self.model.initial_state()
         if not (hasattr(given, "step") and hasattr(given, "reset")):
@@ -160,16 +164,6 @@ class Agent:
                 "the model with pacplan.from_gymnasium(env), or pass a state"
             )
         return self.model.state_of(given, observation)
-
-    def _kept(self, state: Any) -> SearchTree | None:
-        """The tree below the state reached, if the last search saw it."""
-        if self._tree is None:
-            return None
-        last = self.history[-1].plan
-        node = self._tree.successor(place(last.action, last.actions), state)
-        if node is None or 0 in (self._tree.nodes[node]["tried"], self._tree.nodes[node]["count"]):
-            return None  # Nothing was counted there: the last search was cut off on its way.
-        return self._tree.below(node)
 
     def __repr__(self) -> str:
         return f"<Agent: {self.planner!r}, {len(self.history)} decisions>"

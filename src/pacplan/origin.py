@@ -87,7 +87,7 @@ def origin_of(planner: Any, query: Any) -> Origin:
         budget=limits.budget,
         time_limit=limits.time_limit,
         memory_limit=limits.memory_limit,
-        reused=query.tree is not None,
+        reused=query.kept is not None and query.kept.search is not None,
         side_by_side=query.crew is not None,
         versions=_VERSIONS,
         machine=f"{platform.system()} {platform.machine()}",

@@ -6,7 +6,6 @@ from concurrent.futures import as_completed
 from inspect import signature
 from typing import Any
 
-from pacplan.agent import Agent
 from pacplan.algorithms import planners
 from pacplan.compiled.cache import compilations
 from pacplan.compiled.tiered import waiting
@@ -71,10 +70,6 @@ def compile_kernels(name: str) -> list[tuple[str, bool]]:
             if not planner.two_player:
                 model = garnet(15, 2, 1 if name == "opd" else 2)
             planner.plan(model, 0, seed=0, budget=None if name == "sparse-sampling" else _CALLS)
-        if name == "uct":  # It may begin with the tree of the last decision.
-            agent = Agent(planner, model, budget=200, reuse=True, seed=0)
-            agent.act(0)
-            agent.act(1 + agent.history[-1].plan.action)
     return compilations[before:]
 
 

@@ -66,7 +66,6 @@ class UCT(Planner):
     """
 
     name = "uct"
-    reuses_trees = True
 
     def __init__(
         self,

@@ -11,7 +11,6 @@ from pacplan.compiled.streams import Stream, streams
 from pacplan.core import checks
 from pacplan.engine.checkpoint import Checkpoints
 from pacplan.engine.driver import Limits
-from pacplan.engine.search_tree import SearchTree
 from pacplan.models.protocol import Model
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ class Query:
         progress: whether to show it.
         crew: who makes the calls, several at a time; None: the search itself, one by one.
         checkpoints: writes them, and knows which one to go on from.
-        tree: where the search starts from, its root the state; None: a new one.
+        kept: the search that goes on from decision to decision; None: each begins anew.
     """
 
     model: Model
@@ -43,7 +42,7 @@ class Query:
     progress: bool = False
     crew: "Workers | None" = None
     checkpoints: Checkpoints | None = None
-    tree: SearchTree | None = None
+    kept: "Kept | None" = None
 
     @cached_property
     def actions(self) -> tuple[Any, ...]:
@@ -68,6 +67,29 @@ class Query:
     @cached_property
     def _streams(self) -> list[Stream]:
         return streams(self.seed, 2)
+
+
+class Kept:
+    """A search that goes on from decision to decision, once there is one, and its session.
+
+    Attributes:
+        search: the last search; None: the next one begins anew.
+    """
+
+    search: Any = None
+
+    def goes_on(self, query: Query) -> bool:
+        """Take the search to where a query asks from; if it cannot go there, forget it."""
+        if self.search is not None and self.search.go_on(query):
+            return True
+        self.forget()
+        return False
+
+    def forget(self) -> None:
+        """Release what was kept."""
+        if self.search is not None:
+            self.search.session.close()
+        self.search = None
 
 
 def seed_sequence(seed: Seed) -> np.random.SeedSequence:

@@ -101,11 +101,17 @@ class KernelSearch:
         self._kind, self._run, self._compiled = kind, run, False
         self._deterministic, self._rng, self._ties = deterministic, query.rng, query.ties
         self.root_state = session.encode(query.state)
-        if query.tree is not None:
-            self.tree.adopt(query.tree, session.encode)
         self.memory.request(self.tree.nbytes)
         if kind is not None:
             self.reserve()
+
+    def begin_again(self, query: Query) -> None:
+        """Get ready to plan from another state of the same model, with all records."""
+        self.actions, self._rng, self._ties = query.actions, query.rng, query.ties
+        self.root_state = self.session.encode(query.state)
+        self.calls = np.zeros(len(query.actions), np.int64)
+        self.reports[:] = 0
+        self.session.deadline = np.inf
 
     # What the kernel works on.
 

@@ -1,6 +1,5 @@
 """The search tree as Python reads it."""
 
-import copy
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -8,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pacplan.core.keys import signs
 from pacplan.engine.tree import NONE, Records, TreeArrays
 
 
@@ -71,38 +69,6 @@ class SearchTree:
     labels: Any
     open_loop: bool = False
     read: Reader = read_nothing
-
-    def below(self, node: int) -> "SearchTree":
-        """A copy of all that lies below a node, counts included, as a tree whose root is that node."""
-        nodes, pairs = self.nodes, self.pairs
-        kept_nodes, kept_pairs = _below(nodes, pairs, node)
-        # One more entry, the one that index NONE = -1 finds: it stays NONE.
-        new_node, new_pair = np.full(len(nodes) + 1, NONE), np.full(len(pairs) + 1, NONE)
-        new_node[kept_nodes] = np.arange(len(kept_nodes))
-        new_node[0] = 0  # No pair leads to the root, but those that are kept free hold zeros.
-        new_pair[kept_pairs] = np.arange(len(kept_pairs))
-        nodes, pairs = nodes[kept_nodes], pairs[kept_pairs]
-        for link in {"first", "eldest", "favourite"} & set(nodes.dtype.names or ()):
-            nodes[link] = new_pair[nodes[link]]
-        for link in ("child", "other"):
-            pairs[link] = new_node[pairs[link]]
-        nodes["sibling"], pairs["sibling"] = new_node[nodes["sibling"]], new_pair[pairs["sibling"]]
-        cut = copy.copy(self)
-        cut.arrays = TreeArrays(nodes, pairs, np.array([len(nodes), len(pairs)]))
-        return cut
-
-    def adopt(self, other: "SearchTree", encode: Callable[[Any], int]) -> None:
-        """Take over the records of another tree, whose states `encode` numbers as this tree does."""
-        self.arrays = TreeArrays(*map(np.copy, other.arrays))
-        if other.states is not None:
-            nodes = self.arrays.nodes
-            goes_on = nodes["actions"] > 0  # The end of an episode is not a state.
-            keys, which = np.unique(nodes["state"][goes_on], return_inverse=True)
-            numbers = np.array([encode(other.states[key]) for key in keys], np.int64)
-            nodes["state"][goes_on] = numbers[which]
-            if self.labels is not None and other.labels is not None:
-                known = zip(keys.tolist(), numbers.tolist(), strict=True)
-                self.labels.update((n, other.labels[k]) for k, n in known if k in other.labels)
 
     @property
     def nodes(self) -> Records:
@@ -168,43 +134,5 @@ class SearchTree:
             yield Outcome(link, int(node["count"]), None if ended else self.state(link), ended)
             link = int(node["sibling"])
 
-    def successor(self, action: int, state: Any) -> int | None:
-        """The node of a state seen after an action of the root, by its index; None if never seen."""
-        for pair in self.tried(0):
-            if self.pairs[pair]["action"] == action:
-                for outcome in self.outcomes(pair):
-                    found = outcome.state
-                    if not outcome.ended and found == state and signs(found) == signs(state):
-                        return outcome.node
-        return None
-
     def __repr__(self) -> str:
         return f"<SearchTree: {len(self)} nodes, {self.made} pairs, horizon {self.horizon}>"
-
-
-def _below(nodes: Records, pairs: Records, node: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Numbers of the nodes and pairs below a node, itself included, in their order.
-
-    With the pairs are the records that are kept free beside them (`add_pair`): these follow a pair of
-    the same node, and their child is 0, though no pair leads to the root.
-    """
-    in_nodes, in_pairs = np.zeros(len(nodes), np.bool_), np.zeros(len(pairs), np.bool_)
-    level = np.array([node])
-    while level.size:
-        in_nodes[level] = True
-        made = _chained(nodes["first"][level], pairs["sibling"])
-        in_pairs[made] = True
-        level = _chained(pairs["child"][made], nodes["sibling"])
-    free = pairs["child"] == 0
-    before = np.maximum.accumulate(np.where(free, 0, np.arange(len(pairs))))
-    return np.flatnonzero(in_nodes), np.flatnonzero(in_pairs[before])
-
-
-def _chained(link: NDArray[Any], after: NDArray[Any]) -> NDArray[Any]:
-    """All members of some linked lists, given by their first ones."""
-    found = [link[:0]]
-    while link.size:
-        link = link[link != NONE]
-        found.append(link)
-        link = after[link]
-    return np.concatenate(found)

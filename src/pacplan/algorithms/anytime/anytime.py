@@ -46,6 +46,8 @@ _FEW, _WIDE = 2.0, 2.0
 _RENEWED, _SAVED = 10.0, 4.0
 # A recommendation counts so many calls of an action as if they had shown the worst one.
 _DOUBTED = 2.0
+# A chart with more nodes is not kept for the next decision.
+_MOST_KEPT = 2**18
 # Episodes end where less than this part of the value is left, and after so many steps.
 _REST, _MOST_STEPS = 0.01, 1000
 
@@ -223,9 +225,30 @@ class AnytimeSearch(EstimateSearch):
             "to_go": np.append(to_go, 0.0) if by_step else to_go,
         }
         settings: Any = {"kind": AnytimeArrays, "arrays": arrays, "gamma": gamma, "horizon": horizon}
-        super().__init__(query._replace(tree=None), session, PAIR, NODE, **settings)
+        super().__init__(query, session, PAIR, NODE, **settings)
         self.mark = MOST_COUNTED  # Without bounds there is no curve.
         arrays["control"]["lowest"], arrays["control"]["highest"] = np.inf, -np.inf
+
+    def go_on(self, query: Query) -> bool:
+        """Plan on from another state, if the chart has it."""
+        if self.arrays["by_step"] or len(self.tree) > _MOST_KEPT:
+            return False
+        nodes, state = self.tree.nodes, self.session.encode(query.state)
+        here = (nodes["state"] == state) & (nodes["same"] == np.arange(len(nodes)))
+        (found,) = np.nonzero(here & (nodes["tried"] > 0))
+        if len(found) == 0:
+            return False
+        self.begin_again(query)
+        root = nodes[0]
+        root["state"], root["actions"], root["same"] = state, len(query.actions), found[-1]
+        self.arrays["control"]["renewed"] = 0.0
+        self.order = query.ties.permutation(len(query.actions))
+        return True
+
+    @property
+    def charted(self) -> int:
+        """Calls that the chart holds."""
+        return int(self.arrays["control"]["calls"][0])
 
     def make_room(self, episodes: int) -> None:
         self.arrays["table"] = grown(self.arrays["table"], episodes * self.horizon + 1, self.memory)
@@ -269,6 +292,7 @@ class Anytime(Planner):
     """
 
     name = "anytime"
+    goes_on = True
 
     def __init__(self, *, gamma: float, horizon: int | None = None) -> None:
         self.gamma, self.horizon = check_gamma_and_horizon(gamma, horizon)

@@ -50,8 +50,8 @@ class Planner:
     """Whether it reads probabilities instead of sampling, and so needs no range of rewards."""
     kind_matters: ClassVar[bool] = False
     """Whether plans differ between kinds of models, because their generators and states do."""
-    reuses_trees: ClassVar[bool] = False
-    """Whether the tree of one plan can start the next."""
+    goes_on: ClassVar[bool] = False
+    """Whether the search for one decision can go on with the next, as an agent takes them."""
     chunk: int | None = None
     """Episodes between two returns to Python; by default what takes 50 ms. No result depends on it."""
 
@@ -227,19 +227,25 @@ class Planner:
         self._check_kind(model)
         _ = query.actions  # Raises if the model does not know the state.
         self.check_query(query, query.limits)
-        opened: Any = (
-            closing(model.open(query.seed))
-            if crew is None
-            else parallel_session(cast(Simulator, model), query.seed, crew)
-        )
+        kept = query.kept
+        goes_on = kept is not None and kept.goes_on(query)
+        opened: Any
+        if kept is not None:
+            opened = nullcontext(kept.search.session if goes_on else model.open(query.seed))
+        elif crew is None:
+            opened = closing(model.open(query.seed))
+        else:
+            opened = parallel_session(cast(Simulator, model), query.seed, crew)
         with opened as session:
-            search = self.start(query, session)
+            search = kept.search if kept is not None and goes_on else self.start(query, session)
             session.agree(query.state, query.actions)
             display = live_display(search.target, query.budget) if query.progress else nullcontext()
             driven: Any = search if crew is None else SpeculativeSearch(search, session)
             stopped_by, seconds, interrupted = drive(driven, query, began, display, self.chunk)
             plan = self.finish(query, search, stopped_by, seconds)
             session.verify()
+        if kept is not None:
+            kept.search = search
         again = (_FROM_RNG_ALONE,) if crew is not None and crew.on_dask else ()
         return replace(
             plan,
