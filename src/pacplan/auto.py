@@ -10,7 +10,17 @@ from typing import Any, cast
 
 import numpy as np
 
-from pacplan.algorithms import OPD, Atlas, Bracket, Canopy, Planner, UGapEMCTS, ValueIteration, planners
+from pacplan.algorithms import (
+    OPD,
+    Anytime,
+    Atlas,
+    Bracket,
+    Canopy,
+    Planner,
+    UGapEMCTS,
+    ValueIteration,
+    planners,
+)
 from pacplan.algorithms.atlas.search import GrowingError
 from pacplan.algorithms.common.certainty import left_to_chance
 from pacplan.algorithms.common.confidence import in_reward_units
@@ -43,13 +53,14 @@ def plan(
     model: Model,
     state: Any = None,
     *,
-    epsilon: float | str,
-    delta: float,
+    epsilon: float | str | None = None,
+    delta: float | None = None,
     gamma: float | None = None,
     **options: Any,
 ) -> Plan:
     """Choose an action in a state and prove how good it is, with few calls to the model.
 
+    Without `epsilon` nothing is proven: `Anytime` finds the best move within `budget=` or `time_limit=`.
     `Auto` chooses the planner and documents its settings. `plan.guarantee` names the planner and says
     why it was chosen.
 
@@ -57,8 +68,8 @@ def plan(
         model: the problem.
         state: where to plan from; by default the model's own initial state.
         epsilon: how far from optimal the action may be, in the model's reward units; or "5%" of the
-            range of values.
-        delta: probability with which the guarantee may fail.
+            range of values. None: no accuracy is asked for.
+        delta: probability with which the guarantee may fail, if there is an epsilon.
         gamma: discount; games have none.
         options: settings of `Auto`: `horizon=`, `value_range=`, `value_bounds=`, `policy=`, `value=`,
             `rewards=`, `transitions=`, `sample=` and those of the planner; and arguments of
@@ -78,8 +89,8 @@ def plan_many(
     model: Model,
     states: Iterable[Any],
     *,
-    epsilon: float | str,
-    delta: float,
+    epsilon: float | str | None = None,
+    delta: float | None = None,
     gamma: float | None = None,
     **options: Any,
 ) -> Plans:
@@ -114,7 +125,8 @@ class Auto(Planner):
     """Chooses the planner for the model. `plan.guarantee` names it and says why.
 
     If every probability is known, in a table or in `Outcomes`, `ValueIteration` computes the answer
-    without sampling, with certain bounds. Otherwise `Auto` looks at the model with about a hundred
+    without sampling, with certain bounds. Without `epsilon`, `Anytime` finds a good move within the
+    budget or time limit. Otherwise `Auto` looks at the model with about a hundred
     calls that no bound uses. It chooses `OPD` if you declare that nothing is random, `Canopy` if every
     successor is new (as with continuous noise), `Atlas` if states recur, `UGapEMCTS` for games of two
     players, and otherwise `Bracket`. If new states keep coming, Atlas hands over to Bracket before it
@@ -124,8 +136,9 @@ class Auto(Planner):
 
     Args:
         epsilon: how far from optimal the action may be, in the model's reward units; or, as in "5%", in
-            per cent of the range of values, which is `value_range` or follows from the rewards.
-        delta: probability with which the guarantee may fail.
+            per cent of the range of values, which is `value_range` or follows from the rewards. None:
+            no guarantee is asked for.
+        delta: probability with which the guarantee may fail; None without epsilon.
         gamma: discount in [0, 1]; 1 needs a horizon. Games have none.
         sample: sample even if every probability is known. Any setting of sampling planners does this
             too.
@@ -143,15 +156,20 @@ class Auto(Planner):
     def __init__(
         self,
         *,
-        epsilon: float | str,
-        delta: float,
+        epsilon: float | str | None = None,
+        delta: float | None = None,
         gamma: float | None = None,
         sample: bool = False,
         **settings: Any,
     ) -> None:
         super().__init__()
         self.epsilon, self.gamma = epsilon, gamma
-        self.delta = checks.probability("delta", delta)
+        if (epsilon is None) != (delta is None):
+            raise TypeError(
+                "a guarantee needs both epsilon= and delta=; for the best move in little time pass "
+                "neither, but budget= or time_limit="
+            )
+        self.delta = None if delta is None else checks.probability("delta", delta)
         self.sample = checks.flag("sample", sample)
         self._given = {name: given for name, given in settings.items() if given is not None}
 
@@ -194,6 +212,8 @@ class Auto(Planner):
         """
         given = self._given.keys()
         if model.two_player:
+            if self.epsilon is None:
+                raise TypeError("a game of two players needs epsilon= and delta=")
             if self.gamma is not None:
                 raise ValueError("a game of two players has no discount; remove gamma=")
             _check_names(UGapEMCTS, given)
@@ -202,10 +222,12 @@ class Auto(Planner):
             raise TypeError(
                 "plan() needs gamma, the discount; for no discount pass gamma=1 and horizon="
             )
-        _check_names(Bracket, given)
+        _check_names(Bracket if self.epsilon is not None else Anytime, given)
         known = model.known or isinstance(model, Outcomes)
         if known and not self.sample and _takes(ValueIteration, given):
             return {ValueIteration: self._made(ValueIteration, model)}
+        if self.epsilon is None:
+            return {Anytime: self._made(Anytime, model)}
         found: dict[type[Planner], Planner] = {}
         # Where nothing is random, there is no need for guidance.
         declared = [self._given.get(name, "unknown") for name in ("transitions", "rewards")]
@@ -224,7 +246,9 @@ class Auto(Planner):
 
     def _made(self, planner: type[Planner], model: Model, *spared: str, **more: Any) -> Planner:
         """A planner with all settings except those it is spared."""
-        own: Any = {"epsilon": self._accuracy(model), "delta": self.delta, "gamma": self.gamma}
+        own: Any = {"delta": self.delta, "gamma": self.gamma}
+        if self.epsilon is not None:
+            own["epsilon"] = self._accuracy(model)
         own = {name: value for name, value in own.items() if name in signature(planner).parameters}
         return planner(
             **own, **more, **{name: v for name, v in self._given.items() if name not in spared}
@@ -259,6 +283,8 @@ class Auto(Planner):
             return first, ", because the model is a game of two players", Look()
         if isinstance(first, ValueIteration):
             return first, ", because every probability is known", Look()
+        if isinstance(first, Anytime):
+            return first, ", because no epsilon was given", Look()
         seen = self._look(task, cast(Bracket, candidates[Bracket]))
         if isinstance(first, OPD):
             said = "you declared" if "rewards" in self._given else "the model's table shows"

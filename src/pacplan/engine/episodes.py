@@ -181,7 +181,7 @@ def _descend(search: Any, model: Any, most: int, rng: Any, ties: Any) -> tuple[i
         step.pair = link
         step.child = known_child(search, link)
         if step.child != NONE:
-            at = step.child
+            at = acting_node(search, step.child)
             state = tree.nodes[at].state
             continue
         expect_outcomes(tree, link)

@@ -1,7 +1,6 @@
 """Anytime: the best move within a budget or a time limit. docs/anytime.md says why it is as it is."""
 
 from collections.abc import Sequence
-from functools import partial
 from math import ceil, log, sqrt
 from typing import Any
 
@@ -12,9 +11,10 @@ from pacplan.algorithms.anytime.chart import (
     NODE,
     PAIR,
     best_case,
+    count_outcome,
+    hear,
     optimistic_value,
     place,
-    renew_pair,
     renew_state,
     sweep,
 )
@@ -43,11 +43,11 @@ _BEYOND, _FURTHER = 4.0, 0.1
 # Without noise that repeats, a pair has at most _FEW + _WIDE sqrt(visits) outcomes.
 _FEW, _WIDE = 2.0, 2.0
 # Nodes renewed by sweeps, for each call; unused work is kept for so many sweeps.
-_RENEWED, _SAVED = 10.0, 4.0
+_RENEWED, _SAVED = 4.0, 4.0
 # A recommendation counts so many calls of an action as if they had shown the worst one.
 _DOUBTED = 2.0
 # A chart with more nodes is not kept for the next decision.
-_MOST_KEPT = 2**18
+_MOST_KEPT = 2**17
 # Episodes end where less than this part of the value is left, and after so many steps.
 _REST, _MOST_STEPS = 0.01, 1000
 
@@ -170,7 +170,7 @@ def _known_child(search: Any, link: int) -> int:
     child = pair.child
     for _ in range(pair.visits % pair.distinct):
         child = tree.nodes[child].sibling
-    return int(tree.nodes[child].same) if tree.nodes[child].actions > 0 else NONE
+    return int(child) if tree.nodes[child].actions > 0 else NONE
 
 
 @episodes.transition.register(AnytimeArrays)
@@ -184,11 +184,9 @@ def _transition(
         return child, status
     if new:
         place(search, child, h + 1)
-    tree.nodes[child].count += 1
-    pair, reward = tree.pairs[step.pair], problem.lowest + problem.width * step.reward
-    pair.n += 1
-    pair.distinct += new
-    pair.reward += (step.reward - pair.reward) / pair.n
+    reward = problem.lowest + problem.width * step.reward
+    count_outcome(search, step.pair, child, reward)
+    tree.pairs[step.pair].distinct += new
     control.lowest = min(control.lowest, reward)
     control.highest = max(control.highest, reward)
     control.total += reward
@@ -204,8 +202,7 @@ def _update(search: Any, model: Any, length: int, ties: Any) -> None:
     """Renew the values on the way, the last first."""
     for h in range(length - 1, -1, -1):
         step = search.path[h]
-        if search.tree.pairs[step.pair].n > 0:
-            renew_pair(search, step.pair)
+        hear(search, step.pair, step.child)
         renew_state(search, step.node)
 
 
@@ -269,14 +266,13 @@ class AnytimeSearch(EstimateSearch):
         return best_estimate((n * values + _DOUBTED * worst) / (n + _DOUBTED), self.order)
 
     def reader(self) -> Reader:
-        low, width = float(self.problem[0]["lowest"]), float(self.problem[0]["width"])
-        return partial(_read, low, width)
+        return _read
 
 
-def _read(low: float, width: float, pair: Any, offered: Sequence[int]) -> Evidence:
+def _read(pair: Any, offered: Sequence[int]) -> Evidence:
     if pair["n"] == 0:
         return Evidence()
-    return Evidence(reward=low + width * float(pair["reward"]), value=float(pair["value"]))
+    return Evidence(reward=float(pair["reward"]), value=float(pair["value"]))
 
 
 class Anytime(Planner):

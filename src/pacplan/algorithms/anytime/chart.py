@@ -11,8 +11,8 @@ import numpy as np
 
 from pacplan.compiled.jit import called, inlined
 from pacplan.engine.calls import halted
-from pacplan.engine.merge_table import MergeTable, merge
-from pacplan.engine.tree import BARE_FIELDS, LINKS, NONE
+from pacplan.engine.merge_table import merge
+from pacplan.engine.tree import BARE_FIELDS, LINKS, NONE, TreeArrays
 
 NODE = np.dtype(
     [
@@ -22,13 +22,15 @@ NODE = np.dtype(
         ("visits", np.int32),  # of its pairs
         ("value", np.float64),  # of acting as well as is known, in the user's units
         ("optimistic", np.float64),  # the same if what was hardly tried were as good as can be
+        ("told_value", np.float64),  # as an outcome: what its pair counts it with
+        ("told_optimistic", np.float64),
     ],
     align=True,
 )
 PAIR = np.dtype(
     [
-        ("reward", np.float64),  # mean, scaled to [0, 1]
-        ("value", np.float64),
+        ("reward", np.float64),  # mean, in the user's units
+        ("value", np.float64),  # mean of reward + gamma x what the outcomes are worth
         ("optimistic", np.float64),
         ("visits", np.int32),  # calls, and visits to an outcome that was known
         ("distinct", np.int32),  # outcomes seen
@@ -64,12 +66,12 @@ def place(search: Any, at: int, depth: int) -> None:
     """Give a new node its state's, with first values if it is that itself; an end stays by itself."""
     node = search.tree.nodes[at]
     node.same = at
-    if node.actions == 0:
-        return
-    node.depth = depth if search.by_step else 0
-    node.same = merge(search.table, node.state, node.depth, at)
-    if node.same == at:
-        guess(search, at)
+    if node.actions > 0:
+        node.depth = depth if search.by_step else 0
+        node.same = merge(search.table, node.state, node.depth, at)
+        if node.same == at:
+            guess(search, at)
+    _tell(search.tree, at)
 
 
 @inlined
@@ -81,6 +83,38 @@ def guess(search: Any, at: int) -> None:
 
 
 @inlined
+def _tell(tree: TreeArrays, outcome: int) -> None:
+    """Note what an outcome's state is worth now; an end is worth nothing."""
+    node = tree.nodes[outcome]
+    if node.actions > 0:
+        state = tree.nodes[node.same]
+        node.told_value = state.value
+        node.told_optimistic = state.optimistic
+
+
+@inlined
+def count_outcome(search: Any, link: int, outcome: int, reward: float) -> None:
+    """Let a call of a pair count; the reward is in the user's units."""
+    pair, node, gamma = search.tree.pairs[link], search.tree.nodes[outcome], search.problem[0].gamma
+    node.count += 1
+    pair.n += 1
+    pair.reward += (reward - pair.reward) / pair.n
+    pair.value += (reward + gamma * node.told_value - pair.value) / pair.n
+    pair.optimistic += (reward + gamma * node.told_optimistic - pair.optimistic) / pair.n
+
+
+@inlined
+def hear(search: Any, link: int, outcome: int) -> None:
+    """Let a pair learn what one of its outcomes is worth now."""
+    pair, node = search.tree.pairs[link], search.tree.nodes[outcome]
+    value, optimistic = node.told_value, node.told_optimistic
+    _tell(search.tree, outcome)
+    weight = search.problem[0].gamma * node.count / pair.n
+    pair.value += weight * (node.told_value - value)
+    pair.optimistic += weight * (node.told_optimistic - optimistic)
+
+
+@inlined
 def optimistic_value(pair: Any, most: float) -> float:
     """What a pair is worth if calls not yet made might pay the most."""
     hoped = _HOPED / pair.n
@@ -88,21 +122,19 @@ def optimistic_value(pair: Any, most: float) -> float:
 
 
 @inlined
-def renew_pair(search: Any, link: int) -> None:
-    """Work out what a pair is worth from its outcomes."""
-    tree, problem, pair = search.tree, search.problem[0], search.tree.pairs[link]
+def _renew_pair(search: Any, link: int) -> None:
+    """Work out what a pair is worth from all its outcomes."""
+    tree, gamma, pair = search.tree, search.problem[0].gamma, search.tree.pairs[link]
     value = optimistic = 0.0
     child = pair.child
     while child != NONE:
+        _tell(tree, child)
         node = tree.nodes[child]
-        if node.actions > 0:
-            state = tree.nodes[node.same]
-            value += node.count * state.value
-            optimistic += node.count * state.optimistic
+        value += node.count * node.told_value
+        optimistic += node.count * node.told_optimistic
         child = node.sibling
-    reward = problem.lowest + problem.width * pair.reward
-    pair.value = reward + problem.gamma * value / pair.n
-    pair.optimistic = reward + problem.gamma * optimistic / pair.n
+    pair.value = pair.reward + gamma * value / pair.n
+    pair.optimistic = pair.reward + gamma * optimistic / pair.n
 
 
 @inlined
@@ -156,16 +188,9 @@ def sweep(search: Any) -> bool:
         link = node.first
         while link != NONE:
             if tree.pairs[link].n > 0:
-                renew_pair(search, link)
+                _renew_pair(search, link)
             link = tree.pairs[link].sibling
         renew_state(search, at)
         change = max(change, abs(node.value - before))
     return bool(change > _STILL * (control.highest - control.lowest))
 
-
-@inlined
-def find_again(table: MergeTable, nodes: Any) -> None:
-    """Fill a table with the states of a chart."""
-    for at in range(1, nodes.size):
-        if nodes[at].same == at and nodes[at].actions > 0:
-            merge(table, nodes[at].state, nodes[at].depth, at)
