@@ -15,6 +15,7 @@ SETTINGS = {
     "mdp-gape": {"epsilon": 0.0, "delta": 0.1, "gamma": 0.7, "horizon": 5},
     "sparse-sampling": {"gamma": 0.7, "horizon": 2, "width": 3},
     "uct": {"gamma": 0.7, "horizon": 8},  # Deep enough for a tree that outgrows its first room.
+    "anytime": {"gamma": 0.7, "horizon": 8},
     "brue": {"gamma": 0.7, "horizon": 5},
     "olop": {"gamma": 0.7, "horizon": 5},
     "kl-olop": {"gamma": 0.7, "horizon": 5},

@@ -1,4 +1,4 @@
-"""Agents: trees that are kept, what they cost in delta, whole episodes, Gymnasium's loop."""
+"""Agents: what is kept, what plans cost in delta, whole episodes, Gymnasium's loop."""
 
 import numpy as np
 import pytest
@@ -23,37 +23,6 @@ def episode(agent, world, decisions, seed=0, state=None):
         if over:
             break
     return agent.history
-
-
-def grown(model, state, tree=None, budget=2000):
-    """A plan whose tree can be kept."""
-    return UCT.run(Query(model, state, np.random.SeedSequence(0), Limits(budget), tree=tree))
-
-
-def told(tree, node=0):
-    """All that a tree holds below a node, by a plain recursion."""
-    return {
-        int(tree.pairs[i]["action"]): (
-            int(tree.pairs[i]["n"]),
-            {o.state: (o.ended, o.count, told(tree, o.node)) for o in tree.outcomes(i)},
-        )
-        for i in tree.tried(node)
-    }
-
-
-# Cutting trees.
-
-
-def test_a_tree_below_a_node_holds_what_was_below_it():
-    tree = grown(GARNET, 0).tree
-    for node in range(1, len(tree), 7):
-        cut = tree.below(node)
-        assert told(cut) == told(tree, node)
-        assert cut.state(0) == tree.state(node)
-        assert cut.nodes[0]["count"] == tree.nodes[node]["count"]
-        for at in range(len(cut)):
-            for pair in cut.tried(at):
-                assert all(outcome.node > at for outcome in cut.outcomes(pair))
 
 
 # Whole episodes.
@@ -117,18 +86,15 @@ def test_environments_behind_snapshots():
     env = gymnasium.make("CartPole-v1")
     observation, _ = env.reset(seed=0)
     model = pacplan.from_gymnasium(env, successors=1, reward_range=(0, 1))
-    planner = pacplan.UCT(gamma=0.95, horizon=10)
     keyed = pacplan.from_gymnasium(env, key="observation", successors=1, reward_range=(0, 1))
-    agents = [pacplan.Agent(planner, known, budget=200, reuse=True, seed=0) for known in (model, keyed)]
-    with pytest.raises(ValueError, match=r"act\(env, observation\)"):
-        agents[1].act(env)
+    agents = [pacplan.Agent(None, known, gamma=0.95, budget=200, seed=0) for known in (model, keyed)]
     for number in range(3):
         action = agents[0].act(env)
         assert action in (0, 1) and action == agents[1].act(env, observation)
         assert all((agent.history[-1].reused_samples > 0) == (number > 0) for agent in agents)
         observation, _, _, _, _ = env.step(action)
-    # Without reuse nothing has to be recognised; and the model's own environment is the default.
-    plain = pacplan.Agent(planner, model, budget=100, seed=0)
+    # Nothing has to be kept; and the model's own environment is the default.
+    plain = pacplan.Agent(None, model, gamma=0.95, reuse=False, budget=100, seed=0)
     assert plain.act(env) == plain.history[0].action
     assert plain.act() in (0, 1)
 

@@ -13,7 +13,9 @@ from pacplan.core import checks
 from pacplan.engine.driver import Limits
 from pacplan.engine.query import Kept, Query, seed_sequence
 from pacplan.models.protocol import Model, check_model
+from pacplan.playing import Episode, Played
 from pacplan.result import Plan
+from pacplan.views.progress import bar
 
 
 class Decision(NamedTuple):
@@ -152,11 +154,92 @@ class Agent:
         self.history.append(Decision(state, plan.action, bare, delta, reused))
         return plan.action
 
+    def play(
+        self,
+        start: Any = None,
+        episodes: int = 1,
+        *,
+        steps: int = 1000,
+        seed: int | None = None,
+        workers: int | None = None,
+        progress: bool = False,
+    ) -> Played:
+        """Play whole episodes, and record them.
+
+        Args:
+            start: an environment of Gymnasium, whose model is the agent's; or a state, to play in the
+                model itself from there; by default the model's initial state.
+            episodes: how many.
+            steps: maximum number of steps of an episode.
+            seed: of the world: the k-th episode resets the environment with seed + k, or draws from
+                the model with a generator of these two. None draws a fresh one.
+            workers: play all episodes of a model side by side, with so many parallel plans
+                (`plan_many`). Nothing is kept from step to step then.
+            progress: show a bar on the error stream.
+
+        Returns:
+            The episodes. Ctrl-C ends the playing, and you get those that were played to their end.
+
+        Raises:
+            ValueError: an argument out of range.
+            TypeError: an argument of the wrong type.
+        """
+        number = checks.integer("episodes", episodes, least=1)
+        most = checks.integer("steps", steps, least=1)
+        first = int(seed_sequence(seed).generate_state(1)[0]) if seed is None else seed
+        worlds = [_World(self.model, start, first, k) for k in range(number)]
+        if workers is not None:
+            if worlds[0].env is not None:
+                raise ValueError("workers= plays in the model; remove the environment, or workers=")
+            return self._side_by_side(worlds, most, workers, progress)
+        played = []
+        with bar(number, 0, "episodes", show=checks.flag("progress", progress)) as done:
+            for world in worlds:
+                self.reset()
+                world.begin()
+                while not world.over and len(world.rewards) < most:
+                    world.take(self.act(world.state, world.observation))
+                    if self.history[-1].plan.interrupted:
+                        return Played(tuple(played))
+                played.append(world.episode(self.history))
+                done(1)
+        return Played(tuple(played))
+
+    def _side_by_side(self, worlds: "list[_World]", most: int, workers: int, progress: bool) -> Played:
+        """Episodes of the model, a step of all of them at a time."""
+        delta = getattr(self.planner, "delta", None)
+        histories: list[list[Decision]] = [[] for _ in worlds]
+        for world in worlds:
+            world.begin()
+        with bar(len(worlds), 0, "episodes", show=checks.flag("progress", progress)) as done:
+            for _ in range(most):
+                live = [k for k, world in enumerate(worlds) if not world.over]
+                if not live:
+                    break
+                plans = self.planner.plan_many(
+                    self.model,
+                    [worlds[k].state for k in live],
+                    seeds=self._seeds.spawn(1)[0],
+                    workers=workers,
+                    budget=self.budget,
+                    time_limit=self.time_limit,
+                    trees=False,
+                )
+                for k, plan in zip(live, plans, strict=False):
+                    histories[k].append(Decision(worlds[k].state, plan.action, plan, delta, 0))
+                    worlds[k].take(plan.action)
+                    done(worlds[k].over)
+                if plans.interrupted:
+                    worlds = [world for world in worlds if world.over]
+                    break
+        pairs = zip(worlds, histories, strict=False)
+        return Played(tuple(world.episode(history) for world, history in pairs))
+
     def _state(self, given: Any, observation: Any) -> Any:
         """The state of the model that is meant."""
         if given is None:
             return self.model.initial_state()
-        if not (hasattr(given, "step") and hasattr(given, "reset")):
+        if not _is_environment(given):
             return given
         if not hasattr(self.model, "state_of"):
             raise TypeError(
@@ -167,3 +250,42 @@ class Agent:
 
     def __repr__(self) -> str:
         return f"<Agent: {self.planner!r}, {len(self.history)} decisions>"
+
+
+def _is_environment(given: Any) -> bool:
+    return hasattr(given, "step") and hasattr(given, "reset")
+
+
+class _World:
+    """Where an episode is played: an environment, or the model itself with a generator of its own."""
+
+    def __init__(self, model: Model, start: Any, seed: int, number: int) -> None:
+        self.model, self.env = model, start if _is_environment(start) else None
+        self.over, self.rewards = False, list[float]()
+        self._seed, self._rng = seed + number, np.random.default_rng([seed, number])
+        self.state, self.observation = start, None
+
+    def begin(self) -> None:
+        """Go to where the episode begins."""
+        if self.env is not None:
+            self.observation, _ = self.env.reset(seed=self._seed)
+        elif not callable(getattr(self.model, "step", None)):
+            raise ValueError(f"{self.model!r} cannot be played in; pass an environment: play(env)")
+        elif self.state is None:
+            self.state = self.model.initial_state()
+
+    def take(self, action: Any) -> None:
+        """Take an action."""
+        if self.env is not None:
+            self.observation, reward, terminated, truncated, _ = self.env.step(action)
+            self.terminated, self.over = bool(terminated), bool(terminated or truncated)
+        else:
+            h = () if self.model.stationary else (len(self.rewards),)
+            step: Any = self.model.step  # type: ignore[attr-defined]
+            self.state, reward, terminated = step(self.state, action, self._rng, *h)
+            self.terminated = self.over = bool(terminated)
+        self.rewards.append(float(reward))
+
+    def episode(self, history: list[Decision]) -> Episode:
+        """What was played."""
+        return Episode(tuple(history), np.array(self.rewards), self.terminated)

@@ -17,6 +17,7 @@ from pacplan.views.explorer import explorer
 from pacplan.views.pictures import convergence_picture
 
 if TYPE_CHECKING:
+    from pacplan.playing import Episode
     from pacplan.result import Plan
 
 _ASSETS = Path(__file__).with_name("assets")
@@ -89,6 +90,23 @@ def write_page(plan: "Plan", path: str | os.PathLike[str], command: str | None =
     )
     target.write_text(page, "utf-8")
     return target
+
+
+def episode_page(episode: "Episode") -> str:
+    """A page with the steps of an episode."""
+    steps = []
+    for (state, action, plan, *_), reward in zip(episode.decisions, episode.rewards, strict=True):
+        words = f"{plan.samples:,} calls, {1e3 * plan.seconds:.1f} ms."
+        if plan.ruled_out is not None:
+            words += f" {int(plan.ruled_out.sum())} of {len(plan.actions)} actions were ruled out."
+        known = Intervals(plan)
+        steps.append(
+            {"state": state, "action": action, "reward": float(reward), "words": words, "known": known}
+        )
+    planner = episode.decisions[0].plan.planner
+    return _rendered(
+        "episode.html", episode=episode, steps=steps, planner=planner, style=_asset("page.css")
+    )
 
 
 def _grounds(plan: "Plan") -> str:

@@ -34,8 +34,9 @@ from pacplan.engine.search_tree import Evidence, Reader
 from pacplan.engine.tree import MOST_COUNTED, NONE, add_node, add_pair, untried_action
 from pacplan.models.protocol import Model, Session
 
-# The weight of exploring in a state, in units of the spread of its actions' values.
-_EXPLORATION = 1.0
+# The scale of exploring in a state: the spread of its actions' values, and so many times the noise of
+# the action's own.
+_NOISE = 2.0
 # One episode in so many goes where the chart is poor.
 _SURVEY = 4
 # Steps of an episode after the first new state: so many, and this times the square root of the calls.
@@ -124,9 +125,10 @@ def _select(search: Any, at: int, h: int, ties: Any) -> int:
         control.beyond += 1
     if node.tried < node.actions:
         return add_pair(tree, at, untried_action(tree, at, ties))
-    most, bonus = best_case(search, node.depth), 0.0
+    most, spread = best_case(search, node.depth), 0.0
     if not control.surveys:
-        bonus = _EXPLORATION * _spread(tree, node) * sqrt(log(max(node.visits, 1)))
+        spread = _spread(tree, node)
+    confidence = log(max(node.visits, 1))
     best, top, tied = NONE, -np.inf, 0
     link = node.first
     while link != NONE:
@@ -135,7 +137,8 @@ def _select(search: Any, at: int, h: int, ties: Any) -> int:
         if pair.n > 0 and control.surveys:
             score = optimistic_value(pair, most)
         elif pair.n > 0:
-            score = pair.value + bonus / sqrt(pair.visits)
+            noise = _NOISE * sqrt(pair.scatter / pair.n)
+            score = pair.value + max(spread, noise) * sqrt(confidence / pair.visits)
         if score > top:
             best, top, tied = link, score, 1
         elif score == top:

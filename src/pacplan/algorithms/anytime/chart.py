@@ -32,6 +32,7 @@ PAIR = np.dtype(
         ("reward", np.float64),  # mean, in the user's units
         ("value", np.float64),  # mean of reward + gamma x what the outcomes are worth
         ("optimistic", np.float64),
+        ("scatter", np.float64),  # sum of squared deviations of what calls have shown from the value
         ("visits", np.int32),  # calls, and visits to an outcome that was known
         ("distinct", np.int32),  # outcomes seen
         *LINKS,
@@ -99,7 +100,10 @@ def count_outcome(search: Any, link: int, outcome: int, reward: float) -> None:
     node.count += 1
     pair.n += 1
     pair.reward += (reward - pair.reward) / pair.n
-    pair.value += (reward + gamma * node.told_value - pair.value) / pair.n
+    shown = reward + gamma * node.told_value
+    before = shown - pair.value
+    pair.value += before / pair.n
+    pair.scatter += before * (shown - pair.value)
     pair.optimistic += (reward + gamma * node.told_optimistic - pair.optimistic) / pair.n
 
 
