@@ -6,12 +6,9 @@ import pytest
 import pacplan
 from conftest import random_small
 from pacplan import exact
-from pacplan.engine.driver import Limits
-from pacplan.engine.query import Query
 
 GARNET = pacplan.envs.garnet(states=50, actions=3, seed=1, noise="bernoulli")
 PLANNER = pacplan.MDPGapE(epsilon=1.0, delta=0.1, gamma=0.7, horizon=4)
-UCT = pacplan.UCT(gamma=0.7, horizon=4)
 
 
 def episode(agent, world, decisions, seed=0, state=None):
@@ -99,28 +96,60 @@ def test_environments_behind_snapshots():
     assert plain.act() in (0, 1)
 
 
+# Episodes that are recorded.
+
+
+def test_episodes_of_a_model_are_recorded(tmp_path):
+    model = pacplan.envs.gridworld()
+    played = pacplan.Agent(None, model, gamma=0.95, budget=300, seed=0).play(episodes=3, steps=40, seed=1)
+    again = pacplan.Agent(None, model, gamma=0.95, budget=300, seed=0).play(episodes=3, steps=40, seed=1)
+    assert (played.returns == again.returns).all() and played.returns.min() > 0.0
+    for episode in played.episodes:
+        assert episode.terminated and len(episode.decisions) == len(episode.rewards) <= 40
+        assert episode.decisions[0].state == model.initial_state()
+        assert episode.total == sum(episode.rewards)
+    assert f"{played.returns.mean():.3f}"[:4] in str(played) and "3 episodes" in str(played)
+    page = played.episodes[0].to_html(tmp_path / "episode.html").read_text("utf-8")
+    assert page.count("<section") == len(played.episodes[0].decisions)
+    assert "http" not in page.replace("http-equiv", "")
+
+
+def test_episodes_side_by_side():
+    model = pacplan.envs.gridworld()
+    agent = pacplan.Agent(None, model, gamma=0.95, budget=300, seed=0)
+    played = agent.play(episodes=4, steps=3, seed=1, workers=2)
+    assert [len(episode.decisions) for episode in played.episodes] == [3, 3, 3, 3]
+    assert not any(episode.terminated for episode in played.episodes)
+    worlds = {tuple(d.state for d in episode.decisions) for episode in played.episodes}
+    assert len(worlds) > 1, "each episode has random numbers of its own"
+
+
+def test_episodes_of_an_environment_are_recorded():
+    gymnasium = pytest.importorskip("gymnasium")
+    env = gymnasium.make("CartPole-v1")
+    env.reset(seed=0)
+    model = pacplan.from_gymnasium(env, reward_range=(0, 1))
+    played = pacplan.Agent(None, model, gamma=0.95, budget=200, seed=0).play(env, 2, steps=30, seed=5)
+    assert played.returns.tolist() == [30.0, 30.0]
+    with pytest.raises(ValueError, match="remove the environment"):
+        pacplan.Agent(None, model, gamma=0.95, budget=200).play(env, workers=2)
+
+
 # What cannot be.
 
 
-def test_planners_and_models_that_cannot_reuse_are_refused():
-    with pytest.raises(ValueError, match="BRUE starts every plan anew"):
-        pacplan.Agent(pacplan.BRUE(gamma=0.7), GARNET, reuse=True)
-    varying = pacplan.TabularMDP(np.full((5, 2, 2, 2), 0.5), np.full((5, 2, 2), 0.5))
-    with pytest.raises(ValueError, match="MDPGapE starts every plan anew"):
-        pacplan.Agent(PLANNER, GARNET, reuse=True)
-    pacplan.Agent(UCT, varying)
-    clocked = pacplan.Simulator(
-        lambda s, a, rng, h: (s, 0.0, False), actions=2, successors=1, stationary=False
-    )
-    for model in (varying, clocked):
-        with pytest.raises(ValueError, match="not stationary"):
-            pacplan.Agent(UCT, model, reuse=True)
+def test_planners_that_cannot_reuse_are_refused():
+    for planner in (PLANNER, pacplan.UCT(gamma=0.7)):
+        with pytest.raises(ValueError, match=f"{type(planner).__name__} starts every plan anew"):
+            pacplan.Agent(planner, GARNET, reuse=True)
 
 
 @pytest.mark.parametrize(
     ("arguments", "error", "words"),
     [
         ({"planner": pacplan.MDPGapE}, TypeError, "planner must be"),
+        ({"planner": None}, TypeError, "needs gamma"),
+        ({"gamma": 0.9}, TypeError, "remove gamma="),
         ({"model": 3}, TypeError, "model must be"),
         ({"reuse": 1}, TypeError, "reuse must be"),
         ({"spread": "even"}, ValueError, "spread must be one of"),

@@ -49,7 +49,7 @@ def test_the_root_offers_what_the_plan_says():
 def test_agents_are_told_as_well():
     listed = ["L", "R"]
     model = pacplan.Simulator(walk, actions=lambda state: listed, successors=1)
-    agent = pacplan.Agent(GUESSER, model, budget=300, seed=0)
+    agent = pacplan.Agent(None, model, gamma=0.9, budget=300, seed=0)
     assert agent.act(0) == "R" and agent.act(1) == "R" and agent.history[1].reused_samples > 0
     listed.reverse()
     # The chart that was kept counts actions as they were listed before.
