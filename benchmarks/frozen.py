@@ -50,6 +50,7 @@ PLANNERS: dict[str, list[dict[str, Any]]] = {
         CERTAIN | {"value_bounds": (0.0, 2.9)},
     ],
     "sparse-sampling": [{"gamma": 0.7, "horizon": 2, "width": 3}],
+    "anytime": [{"gamma": 0.7}, {"gamma": 0.7, "horizon": 5}],
     "uct": [{"gamma": 0.7, "horizon": 8}, {"gamma": 0.7, "horizon": 8, "rollout": "random"}],
     "brue": [{"gamma": 0.7, "horizon": 5}],
     "olop": [{"gamma": 0.7, "horizon": 5}],

@@ -16,9 +16,8 @@ def main():
     env = gymnasium.make("CartPole-v1", max_episode_steps=100)
     (observation, _), over, total = env.reset(seed=0), False, 0.0
 
-    model = pacplan.from_gymnasium(env, successors=1, reward_range=(0, 1))
-    planner = pacplan.UCT(gamma=0.99, horizon=20)
-    agent = pacplan.Agent(planner, model, budget=400, reuse=True, seed=0)
+    model = pacplan.from_gymnasium(env, reward_range=(0, 1))
+    agent = pacplan.Agent(None, model, gamma=0.99, budget=400, seed=0)
     while not over:
         observation, reward, terminated, truncated, _ = env.step(agent.act(env, observation))
         over, total = terminated or truncated, total + reward
@@ -28,7 +27,9 @@ def main():
     kept = sum(decision.reused_samples > 0 for decision in agent.history)
     print(angles)
     print(f"\nThe pole {'fell' if terminated else 'stood'} after {total:.0f} of 100 steps.")
-    print(f"{calls:,} calls to copies of the environment; {kept} decisions began with a tree kept.")
+    print(
+        f"{calls:,} calls to copies of the environment; {kept} decisions went on with what was charted before."
+    )
 
 
 if __name__ == "__main__":

@@ -101,8 +101,12 @@ def test_environments_behind_snapshots():
 
 def test_episodes_of_a_model_are_recorded(tmp_path):
     model = pacplan.envs.gridworld()
-    played = pacplan.Agent(None, model, gamma=0.95, budget=300, seed=0).play(episodes=3, steps=40, seed=1)
-    again = pacplan.Agent(None, model, gamma=0.95, budget=300, seed=0).play(episodes=3, steps=40, seed=1)
+    played = pacplan.Agent(None, model, gamma=0.95, budget=300, seed=0).play(
+        episodes=3, steps=40, seed=1
+    )
+    again = pacplan.Agent(None, model, gamma=0.95, budget=300, seed=0).play(
+        episodes=3, steps=40, seed=1
+    )
     assert (played.returns == again.returns).all() and played.returns.min() > 0.0
     for episode in played.episodes:
         assert episode.terminated and len(episode.decisions) == len(episode.rewards) <= 40

@@ -192,7 +192,7 @@ class Agent:
             if worlds[0].env is not None:
                 raise ValueError("workers= plays in the model; remove the environment, or workers=")
             return self._side_by_side(worlds, most, workers, progress)
-        played = []
+        played: list[Episode] = []
         with bar(number, 0, "episodes", show=checks.flag("progress", progress)) as done:
             for world in worlds:
                 self.reset()

@@ -328,6 +328,7 @@ class Auto(Planner):
 
     def _accuracy(self, model: Model) -> float:
         """Epsilon in the model's reward units."""
+        assert self.epsilon is not None
         if not isinstance(self.epsilon, str):
             return self.epsilon
         if "value_range" in self._given:

@@ -6,6 +6,7 @@ PLANNERS = {
     "canopy": "proven; for successors that may all be new (continuous noise)",
     "mdp-gape": "proven; the planner of the MDP-GapE paper",
     "sparse-sampling": "proven for small horizons: a full tree of samples",
+    "anytime": "the best move within a budget or time limit, without a setting",
     "uct": "a good guess within a budget: UCB1 at every node",
     "brue": "a good guess within a budget: uniform exploration",
     "olop": "a good guess within a budget: sequences of actions",

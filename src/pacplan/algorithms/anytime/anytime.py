@@ -217,12 +217,12 @@ class AnytimeSearch(EstimateSearch):
     def __init__(self, planner: "Anytime", query: Query, session: Session) -> None:
         gamma, horizon = planner.gamma, planner.steps(query.model)
         by_step = planner.horizon is not None or not query.model.stationary
-        to_go = np.array([1.0 / (1.0 - gamma)]) if not by_step else np.cumsum(powers(gamma, horizon))[::-1]
+        to_go = [*np.cumsum(powers(gamma, horizon))[::-1], 0.0] if by_step else [1.0 / (1.0 - gamma)]
         arrays: dict[str, Any] = {
             "table": empty_table(16),
             "control": np.zeros(1, CONTROL),
             "by_step": by_step,
-            "to_go": np.append(to_go, 0.0) if by_step else to_go,
+            "to_go": np.array(to_go),
         }
         settings: Any = {"kind": AnytimeArrays, "arrays": arrays, "gamma": gamma, "horizon": horizon}
         super().__init__(query, session, PAIR, NODE, **settings)

@@ -197,4 +197,3 @@ def sweep(search: Any) -> bool:
         renew_state(search, at)
         change = max(change, abs(node.value - before))
     return bool(change > _STILL * (control.highest - control.lowest))
-
