@@ -27,9 +27,7 @@ def main():
     kept = sum(decision.reused_samples > 0 for decision in agent.history)
     print(angles)
     print(f"\nThe pole {'fell' if terminated else 'stood'} after {total:.0f} of 100 steps.")
-    print(
-        f"{calls:,} calls to copies of the environment; {kept} decisions went on with what was charted before."
-    )
+    print(f"{calls:,} calls to copies of the environment; {kept} decisions used a kept chart.")
 
 
 if __name__ == "__main__":
