@@ -1,4 +1,4 @@
-"""Anytime: it plays well on problems that defeat others, and its values converge to the optimal ones."""
+"""Anytime: it plays well on problems that defeat others, and its values converge."""
 
 import numpy as np
 import pytest
