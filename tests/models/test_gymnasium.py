@@ -143,6 +143,25 @@ def test_blackjack():
     assert base.dealer == [10, 9] and base.player == [10, 6]
 
 
+LAKE = {"table": False, "reward_range": (0, 1)}
+
+
+def test_a_plan_can_be_resumed(tmp_path):
+    env = made("FrozenLake-v1")
+    model = pacplan.from_gymnasium(env, **LAKE)
+    planner = pacplan.UCT(gamma=0.9, horizon=6)
+    whole = planner.plan(model, seed=0, budget=600, checkpoint=tmp_path / "whole", every=1e9)
+    path = tmp_path / "half"
+    stop = lambda snapshot: snapshot.samples >= 300  # noqa: E731
+    planner.plan(model, seed=0, budget=600, checkpoint=path, every=1e-9, callback=stop)
+    again = planner.resume(path, pacplan.from_gymnasium(made("FrozenLake-v1"), **LAKE))
+    assert again.samples == whole.samples and again.values.tolist() == whole.values.tolist()
+    assert len(again.tree) == len(whole.tree)
+    env.step(0)
+    with pytest.raises(ValueError, match="in another state than when the plan"):
+        planner.resume(path, model)
+
+
 # --------------------------------------------------------------------------------- Command line
 
 

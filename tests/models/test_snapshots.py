@@ -155,7 +155,7 @@ def test_what_changes_too_late_to_be_found_is_noticed_after_the_plan():
     planner = pacplan.UCT(gamma=0.9, horizon=4)
     planner.plan(model, seed=0, budget=100)
     env.place = 28
-    with pytest.raises(pacplan.BrokenPromiseError, match=r"Bell\.bell changed.*pacplan.recorded"):
+    with pytest.raises(pacplan.BrokenPromiseError, match=r"Bell\.bell changed.*bind it anew"):
         planner.plan(model, seed=0, budget=100)
     assert env.bell == []
 
@@ -181,7 +181,7 @@ class Locked(Walk):
 
 
 def test_environments_that_cannot_be_copied():
-    with pytest.raises(ValueError, match=r"Locked\.lock, a lock.*pacplan.recorded\(env\)"):
+    with pytest.raises(ValueError, match=r"Locked\.lock, a lock.*__getstate__"):
         pacplan.from_gymnasium(started(Locked()), **WALK)
 
 
@@ -191,9 +191,8 @@ def test_states_that_are_none():
     planner = pacplan.UCT(gamma=0.9, horizon=5)
     with pytest.raises(ValueError, match=r"call env.reset\(\)"):
         planner.plan(model, budget=10)
-    with pytest.raises(AttributeError, match="place") as caught:  # Only its own error tells.
+    with pytest.raises(AttributeError, match="place"):  # Only its own error tells.
         planner.plan(pacplan.from_gymnasium(Walk(), reward_range=(0, 1)), budget=10)
-    assert any("call env.reset() before planning" in note for note in caught.value.__notes__)
     with pytest.raises(TypeError, match=r"model.state_of\(env\)"):
         planner.plan(model, fresh, budget=10)
     with pytest.raises(ValueError, match=r"call env.reset\(\)|env.reset\(\) before"):

@@ -23,14 +23,9 @@ _STATES_A_WALK, _REPEATS, _STEPS_BETWEEN = 8, 4, 2
 # them must differ. With the same law they do so with probability at most 2 exp(-64 * 0.6^2) = 2e-10.
 _MOST_COMPARED, _SAMPLES, _APART = 32, 64, 0.6
 _UNSEEN = (
-    "The environment has state or randomness that copies do not see (a module's own random generator, "
-    "an object outside Python, an array that is a view of another): wrap it in pacplan.recorded, or "
-    "pass check=False if only its randomness is its own"
-)
-_OWN_LUCK = (
-    "although the same was shown first, what follows depends on the seed that was given to reset. So "
-    "there is randomness of its own, or luck that is drawn in advance, and every replay would have the "
-    "same luck, which nobody can know. Pass check=False to plan for someone who knows that luck"
+    "The environment has state or randomness that copies do not see, such as a module's own random "
+    "generator, an object outside Python or an array that is a view of another. Let it be in attributes "
+    "of the environment, or pass check=False if only its randomness is its own"
 )
 
 
@@ -92,14 +87,8 @@ class _Look:
         """A random walk, in one go; and again, bringing back each state on the way."""
         env, rng = self._env, self._rng
         seed, lucks = int(rng.integers(2**32)), rng.random(_STATES_A_WALK).tolist()
-        played = self._played(seed, seed, lucks)
-        if env.replayed:
-            # If the same is shown first, all must be the same. It need not be, if the reset draws
-            # what is not shown. But that cannot be told from luck to come.
-            walks = played, self._played(int(rng.integers(2**32)), seed, lucks)
-            one, other = ([content_or_none(step[1:]) for step in walk] for walk in walks)
-            if one[0] == other[0] and one != other:
-                self.problems["hidden"] = _OWN_LUCK
+        streams = ((luck, np.random.default_rng([seed, k])) for k, luck in enumerate(lucks))
+        played = list(env.walk(np.random.default_rng(seed), streams))
         state: EnvState | None = env.reset(np.random.default_rng(seed))
         for k, (action, *expected) in enumerate(played[1:]):
             assert state is not None
@@ -119,11 +108,6 @@ class _Look:
                     f"{[observation, *rest]}, from the state that was brought back. {_UNSEEN}"
                 )
                 return
-
-    def _played(self, start: int, seed: int, lucks: list[float]) -> list[tuple[Any, ...]]:
-        """A walk in one go, after some reset."""
-        streams = ((luck, np.random.default_rng([seed, k])) for k, luck in enumerate(lucks))
-        return list(self._env.walk(np.random.default_rng(start), streams))
 
     def _compare(self, state: EnvState) -> None:
         """Compare a state with the first of the same key, which promises that the same follows them."""

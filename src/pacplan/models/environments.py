@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pacplan.models import layers
+from pacplan.models import layers, rddl
 from pacplan.models.actions import Actions
 from pacplan.models.consistency import Preflight, examine
 from pacplan.models.copying import EnvCopy
@@ -16,30 +16,24 @@ from pacplan.models.protocol import BrokenPromiseError
 from pacplan.models.simulator import Simulator, numbered
 from pacplan.models.states import EnvState
 
-# To find out what changes: so many walks, when to look, and after how many seconds to do with two.
+# To find out what changes: so many walks, when to look, and after how many seconds to cut them short.
 _WALKS, _MOMENTS, _SECONDS = 3, (0, 1, 3, 8, 16, 32), 0.5
 
 
 class GymnasiumSimulator(Simulator):
     """An environment that is brought back to earlier states, made by `from_gymnasium`.
 
-    It holds a detached environment, an `EnvCopy` or an `EnvReplay`, and draws from any state of it. A
-    key of the observation identifies the state; without one, what is saved does.
+    It holds a copy of the environment, and draws from any state of it. A key of the observation
+    identifies the state; without one, what is saved does.
     """
 
     def __init__(
-        self,
-        env: Any,
-        held: Any,
-        *,
-        actions: Actions,
-        key: Callable[[Any], Hashable] | None,
-        **promises: Any,
+        self, env: Any, *, actions: Actions, key: Callable[[Any], Hashable] | None, **promises: Any
     ) -> None:
-        self._env, self._held, self._choices, self._key = env, held, actions, key
-        self.base, self.replayed = held.layers[-1], not isinstance(held, EnvCopy)
-        if isinstance(held, EnvCopy):
-            held.divide(self._moments())
+        self._env, self._choices, self._key = env, actions, key
+        self._held = rddl.RDDLCopy(env) if rddl.recognised(env) else EnvCopy(env)
+        self.base = self._held.layers[-1]
+        self._held.divide(self._moments())
         offered: Any = self._offered_in
         if not callable(actions):
             offered = len(actions) if numbered(actions) else list(actions)
@@ -47,7 +41,7 @@ class GymnasiumSimulator(Simulator):
         self.anywhere = False  # There is one environment.
         self.needs_observations = key is not None
         spec = getattr(self.base, "spec", None)
-        self._name = layers.names_of(held.layers) + ("" if spec is None else f" of {spec.id}")
+        self._name = layers.names_of(self._held.layers) + ("" if spec is None else f" of {spec.id}")
 
     def __reduce__(self) -> Any:
         raise TypeError("the model of an environment cannot be copied or pickled; make it anew")
@@ -55,31 +49,31 @@ class GymnasiumSimulator(Simulator):
     def _moments(self) -> Iterator[int]:
         """Play a little, and stop now and then: after so many steps."""
         rng, deadline = np.random.default_rng(0), time.perf_counter() + _SECONDS
-        for walk in range(_WALKS):
+        for _ in range(_WALKS):
             steps = ((rng.random(), rng) for _ in range(_MOMENTS[-1]))
-            for step, (_, _, _, ended) in enumerate(self.walk(rng, steps)):
-                if ended or step in _MOMENTS:
+            for step, (*_, ended) in enumerate(self.walk(rng, steps)):
+                late = step > 0 and time.perf_counter() > deadline
+                if late or ended or step in _MOMENTS:
                     yield step
-                late = time.perf_counter() > deadline
-                if late and step >= _MOMENTS[3]:
+                if late:
                     break
-            if walk and late:
-                break
 
     # States.
 
     def _taken(self, observation: Any) -> EnvState:
         """The state that the environment is in, after a reset or a step that showed something."""
         saved = self._held.saved()
+        if self._key is None:
+            return EnvState(saved, saved)
         try:
-            key = saved if self._key is None else self._key(observation)
+            key = self._key(observation)
             hash(key)
         except TypeError as error:
             raise BrokenPromiseError(
                 "key= must make something hashable of an observation, such as a tuple or a number, but "
                 f"of {observation!r} it does not: {error}"
             ) from error
-        return EnvState(key, saved, self._held.names)
+        return EnvState(key, saved)
 
     def initial_state(self) -> EnvState:
         """The state that the environment is in now."""
@@ -93,13 +87,18 @@ class GymnasiumSimulator(Simulator):
             observation: what it showed last, for a model with a `key`. Without it, the state of such a
                 model is taken for one that was never seen.
         """
-        layers.check_same_kind(env, self._held.layers[0])
+        here, there = layers.layers_of(env), self._held.layers
+        if list(map(type, here)) != list(map(type, there)):
+            raise ValueError(
+                f"the model is one of {layers.names_of(there)}, but this environment is "
+                f"{layers.names_of(here)}"
+            )
         if any(vars(layer).get("_has_reset") is False for layer in layers.all_layers(env)):
             raise ValueError("the environment has no state yet; call env.reset() before planning")
         # By way of our own, so that it looks just like a state that a step has led to.
         self._held.take(env)
         if self._key is not None and observation is None:
-            return EnvState(object(), self._held.saved(), self._held.names)
+            return EnvState(object(), self._held.saved())
         return self._taken(observation)
 
     def _check_state(self, state: Any, name: str) -> None:
@@ -112,15 +111,14 @@ class GymnasiumSimulator(Simulator):
 
     def mark(self, state: EnvState) -> bytes:
         """What a checkpoint compares to recognise the state that was planned from."""
-        return content(getattr(state.saved, "mark", state.saved))
+        return content(state.saved)
 
     def verify(self) -> None:
         """Raise BrokenPromiseError if what all states share has changed."""
         if changed := self._held.changed():
             raise BrokenPromiseError(
                 f"during the plan, {', '.join(changed)} changed, which all states share, because it "
-                "had not changed when the environment was tried; let reset begin it anew, or wrap the "
-                "environment in pacplan.recorded"
+                "had not changed when the environment was tried; let reset or step bind it anew"
             )
 
     def forget_stream(self) -> None:
@@ -152,11 +150,7 @@ class GymnasiumSimulator(Simulator):
         self, state: EnvState, action: Any, rng: np.random.Generator
     ) -> tuple[EnvState | None, Any, bool]:
         """One transition: (next state, reward, whether the episode ended)."""
-        try:
-            return self.observe(state, action, rng)[1:]
-        except AttributeError as error:
-            error.add_note("if the environment was not reset, call env.reset() before planning")
-            raise
+        return self.observe(state, action, rng)[1:]
 
     def observe(
         self, state: EnvState, action: Any, rng: np.random.Generator

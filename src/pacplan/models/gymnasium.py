@@ -1,6 +1,5 @@
 """Environments of Gymnasium as models: exact tables if they publish one, else simulators."""
 
-import importlib
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Literal
 
@@ -8,9 +7,8 @@ from pacplan.core import checks
 from pacplan.core.keys import key_of
 from pacplan.models.actions import actions_of
 from pacplan.models.consistency import examine
-from pacplan.models.copying import EnvCopy
 from pacplan.models.environments import GymnasiumSimulator
-from pacplan.models.layers import RECORDER, TIME_LIMIT, UncopiedError, all_layers
+from pacplan.models.layers import TIME_LIMIT, all_layers
 from pacplan.models.protocol import BrokenPromiseError
 from pacplan.models.published import GymnasiumTable, check_table, published, table_of
 
@@ -47,8 +45,7 @@ def from_gymnasium(
 
     An environment that publishes its transitions as `env.unwrapped.P`, as FrozenLake does, becomes an
     exact `TabularMDP`. Any other becomes a simulator, which restores a private copy to the requested
-    state and steps it. If it cannot be copied, as LunarLander, wrap it in `pacplan.recorded`, so that
-    it is replayed.
+    state and steps it. So its state must be in attributes that can be pickled.
 
     States are the same if their saved content is the same, bit by bit, except for random generators.
     So the plan is for a player who sees what an observation hides. An episode ends by `terminated`, and
@@ -92,14 +89,8 @@ def from_gymnasium(
         exact.assumptions = _assumptions(env, exact, key)
         return exact
     offered, most = actions_of(env, actions)
-    kind: Any = EnvCopy
-    if type(env).__name__ == RECORDER:
-        from pacplan.models import recording
-
-        kind = recording.EnvReplay
     model = GymnasiumSimulator(
         env,
-        kind(env),
         actions=offered,
         key=key_of if key == "observation" else key,
         max_actions=most,
@@ -136,11 +127,6 @@ def _assumptions(env: Any, model: Any, key: Any) -> tuple[str, ...]:
         space = env.observation_space
         if type(space).__name__ == "Discrete" and (space.start, space.n) == (0, model.states - 1):
             hidden = None  # Observations are the states of the table.
-    elif model.replayed:
-        stated = [
-            "the same seed, actions and random numbers lead the environment to the same state",
-            "all that is random in a step comes from the environment's own generators",
-        ]
     else:
         stated = ["the saved state of the environment is all that its future depends on"]
     if key is not None and not model.known:
@@ -162,43 +148,16 @@ def make(name: str, seed: int | None = 0, **settings: Any) -> GymnasiumTable | G
         seed: for the environment's `reset`.
         settings: for `from_gymnasium` those that it has, the others for `gymnasium.make`.
     """
-    gymnasium = _library(name)
+    try:
+        import gymnasium
+    except ImportError:
+        raise ImportError(
+            f"{name!r} needs Gymnasium, which is not installed: pip install pacplan[gym]"
+        ) from None
     own = from_gymnasium.__kwdefaults__ or {}
     try:
         env: Any = gymnasium.make(name, **{k: v for k, v in settings.items() if k not in own})
     except gymnasium.error.Error as error:
         raise ValueError(f"cannot make {name!r}: {error}") from error
-    own = {name: value for name, value in settings.items() if name in own}
-    try:
-        env.reset(seed=seed)
-        return from_gymnasium(env, **own)
-    except UncopiedError:
-        env = recorded(env)
-        env.reset(seed=seed)
-        return from_gymnasium(env, **own)
-
-
-def _library(name: str) -> Any:
-    try:
-        return importlib.import_module("gymnasium")
-    except ImportError:
-        raise ImportError(
-            f"{name!r} needs Gymnasium, which is not installed: pip install pacplan[gym]"
-        ) from None
-
-
-def recorded(env: Any) -> Any:
-    """The environment in a wrapper that records how it got where it is, so that it can be replayed.
-
-        env = pacplan.recorded(gymnasium.make("LunarLander-v3"))
-        env.reset(seed=0)
-        model = pacplan.from_gymnasium(env, reward_range=(-200, 200))
-
-    For environments that cannot be copied, or whose copies share what they must not. It must be the
-    outermost wrapper, and be reset before use. A reset without a seed gets one, drawn from the last
-    that was given.
-    """
-    _library("pacplan.recorded")
-    from pacplan.models.recording import ActionRecorder
-
-    return ActionRecorder(env)
+    env.reset(seed=seed)
+    return from_gymnasium(env, **{k: v for k, v in settings.items() if k in own})

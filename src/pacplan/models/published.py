@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 
 from pacplan.models.actions import actions_of
-from pacplan.models.layers import TRANSPARENT, all_layers, twin_of
+from pacplan.models.copying import EnvCopy
+from pacplan.models.layers import TRANSPARENT, all_layers
 from pacplan.models.protocol import BrokenPromiseError
 from pacplan.models.tabular import TabularMDP
 
@@ -61,14 +62,14 @@ def _numbered(rows: Any) -> Any:
 
 
 def check_table(env: Any, table: Table) -> None:
-    """Raise if another environment of the kind departs from the table in a random walk."""
-    twin = twin_of(env, copied=True)[0]
-    base, rng = twin.unwrapped, np.random.default_rng(0)
-    twin.reset(seed=0)
+    """Raise if a copy of the environment departs from the table in a random walk."""
+    held, rng = EnvCopy(env), np.random.default_rng(0)
+    base = held.layers[-1]
+    held.reset(rng)
     actions: Any = actions_of(env, None)[0]
     for _ in range(_DRAWS if hasattr(base, "s") else 0):
         place, action = int(base.s), actions[int(rng.integers(len(actions)))]
-        _, reward, terminated, truncated, _ = twin.step(action)
+        _, reward, terminated, truncated, _ = held.step(action, rng)
         found = int(base.s), float(reward), bool(terminated or truncated)
         listed = [outcome[1:] for outcome in table[place].get(action, [])]
         if found not in listed:
@@ -78,7 +79,7 @@ def check_table(env: Any, table: Table) -> None:
                 "table=False"
             )
         if terminated or truncated:
-            twin.reset()
+            held.reset(rng)
 
 
 def table_of(env: Any, table: Table, reward_range: tuple[float, float] | None) -> GymnasiumTable:
