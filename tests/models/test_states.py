@@ -3,7 +3,6 @@
 import collections
 import copy
 import itertools
-from concurrent.futures import ThreadPoolExecutor
 
 import numba
 import numpy as np
@@ -11,7 +10,6 @@ import pytest
 
 import pacplan
 from pacplan import BrokenPromiseError
-from pacplan.core.keys import signs
 
 PLANNER = pacplan.Bracket(epsilon=0.3, delta=0.01, gamma=0.9, horizon=3)
 GUESSER = pacplan.UCT(gamma=0.9, horizon=4)
@@ -165,34 +163,3 @@ def test_states_that_are_always_new_are_explained():
     model = pacplan.Simulator(step, actions=2, successors=2)
     with pytest.raises(BrokenPromiseError, match="an object of class Box is equal to itself only"):
         GUESSER.plan(model, Box(0), seed=0, budget=1000)
-
-
-# ---------------------------------------------------------------------------------- Exceptions
-
-
-@pytest.mark.parametrize("wrap", [float, lambda zero: (1, (zero,))])
-def test_zeros_of_both_signs_are_two_states(wrap):
-    """They are equal, but what follows them is not."""
-
-    def step(state, action, rng):
-        if state == "start":
-            return wrap(rng.choice([0.0, -0.0])), 0.0, False
-        return "end", float(-1.0 not in signs(state)), False
-
-    model = pacplan.Simulator(step, actions=2, successors=2)
-    plan = pacplan.UCT(gamma=0.9, horizon=2).plan(model, "start", seed=0, budget=200)
-    for pair in plan.tree.tried(0):
-        found = list(plan.tree.outcomes(pair))
-        assert len(found) == 2
-        for outcome in found:
-            reward = float(-1.0 not in signs(outcome.state))
-            pairs = list(plan.tree.tried(outcome.node))
-            assert pairs and all(plan.tree.pairs[link]["average"] == reward for link in pairs)
-        action = int(plan.tree.pairs[pair]["action"])
-        assert {plan.tree.successor(action, wrap(zero)) for zero in (0.0, -0.0)} == {
-            outcome.node for outcome in found
-        }
-    side_by_side = pacplan.UCT(gamma=0.9, horizon=2).plan(
-        model, "start", seed=0, budget=200, executor=ThreadPoolExecutor(2)
-    )
-    assert all(len(list(side_by_side.tree.outcomes(pair))) == 2 for pair in side_by_side.tree.tried(0))

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pacplan.core.keys import signs
 from pacplan.engine.tree import NONE, Records, TreeArrays
 
 
@@ -173,8 +172,7 @@ class SearchTree:
         for pair in self.tried(0):
             if self.pairs[pair]["action"] == action:
                 for outcome in self.outcomes(pair):
-                    found = outcome.state
-                    if not outcome.ended and found == state and signs(found) == signs(state):
+                    if not outcome.ended and outcome.state == state:
                         return outcome.node
         return None
 
