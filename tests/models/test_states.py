@@ -60,18 +60,6 @@ def jitted_walk(state, action, rng):
     return (state + 1) % 5, 1.0 if action == 0 else 0.0, False
 
 
-@numba.njit
-def fickle(state):
-    return 1 + np.random.randint(0, 30)
-
-
-def test_jitted_actions_that_vary_are_found_out():
-    model = pacplan.Simulator(jitted_walk, actions=fickle, successors=1, max_actions=30)
-    for seed in range(3):
-        with pytest.raises(BrokenPromiseError, match=r"actions\(\d\) returned \d+ and \d+"):
-            GUESSER.plan(model, 0, seed=seed, budget=5000)
-
-
 @pytest.mark.parametrize(
     ("actions", "labels"),
     [

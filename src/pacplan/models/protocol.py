@@ -24,7 +24,7 @@ class Session:
         error: what the model's own code raised during the last aborted call, if anything.
         knowledge: user knowledge, kept alive for the kernels.
         deadline: reading of `time.perf_counter` after which calls are aborted.
-        log: a list of what `memory` needs, if checkpoints are written.
+        saves: whether checkpoints are written.
     """
 
     slow = False
@@ -32,7 +32,7 @@ class Session:
     error: BaseException | None = None
     knowledge: Any = None
     deadline: float = inf
-    log: list[Any] | None = None
+    saves: bool = False
 
     def __init__(self, handle: Any, labels: Any = None) -> None:
         self.handle, self.labels = handle, labels

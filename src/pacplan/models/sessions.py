@@ -6,6 +6,7 @@ from collections import defaultdict
 from functools import partial
 from typing import Any
 
+import cloudpickle
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,11 +20,6 @@ _CLOSELY = 64
 _NOW_AND_THEN = 15
 _MOST_VERIFIED = 4096
 _TRUTH = int, np.bool_, np.integer
-
-# The call by which a state was reached, and the state of the generator before.
-_REACHED = np.dtype(
-    [("state", "i8"), ("action", "i8"), ("h", "i8"), ("reward", "f8"), ("rng", "u8", 4)]
-)
 
 
 class PythonSession(Session):
@@ -126,9 +122,7 @@ class PythonSession(Session):
         if self._interrupted or time.perf_counter() > self.deadline:
             return 0, 0.0, handles.ABORTED
         label: Any = action
-        known, before = len(self.states), None
-        if self.log is not None:  # A checkpoint saves the generator, and nothing else that draws.
-            before = _words(self._rng)
+        if self.saves:  # A checkpoint saves the generator, and nothing else that draws.
             self._model.forget_stream()
         try:
             try:
@@ -142,10 +136,7 @@ class PythonSession(Session):
             self._calls += 1
             if self._calls <= _CLOSELY or not self._calls & _NOW_AND_THEN:
                 self._see_unchanged(key)
-            found = self._checked(key, label, drawn)
-            if self.log is not None and found[2] == handles.CONTINUES and found[0] == known:
-                self.log.append((key, action, h, found[1], before))
-            return found
+            return self._checked(key, label, drawn)
         except BaseException as error:
             self.error = error
             return 0, 0.0, handles.ABORTED
@@ -203,40 +194,27 @@ class PythonSession(Session):
     # Checkpoints.
 
     def memory(self) -> dict[str, NDArray[Any]]:
-        """For a checkpoint: how states were reached, which were asked for actions, and rng."""
-        return {
-            "session.log": np.array(self.log or [], _REACHED),
-            "session.rng": np.array(_words(self._rng), np.uint64),
-            "session.asked": np.array(sorted(self.labels) if callable(self._actions) else [], np.int64),
-            "session.root": np.frombuffer(self._model.mark(self.states[0]), np.uint8).copy(),
-        }
+        """For a checkpoint: what identifies the first state; and all states, their actions and rng."""
+        held = self.states, self.labels, self._rng.bit_generator.state
+        parts = {"root": self._model.mark(self.states[0]), "held": cloudpickle.dumps(held)}
+        return {f"session.{name}": np.frombuffer(part, np.uint8) for name, part in parts.items()}
 
     def recall(self, memory: dict[str, NDArray[Any]]) -> None:
-        """Reach the same states again, by one call for each.
+        """Know the same states again.
 
         Raises:
-            ValueError: the simulator does not do what it did.
+            ValueError: the plan began in another state.
         """
         if self._model.mark(self.states[0]) != memory["session.root"].tobytes():
             raise ValueError(
                 "the environment is in another state than when the plan of the checkpoint began; "
                 "plan anew"
             )
-        for row in memory["session.log"]:
-            key, action, h = int(row["state"]), int(row["action"]), int(row["h"])
-            _set_words(self._rng, row["rng"])
-            found, reward, flag = self.call(key, action, h)
-            if self.error is not None:
-                raise self.error
-            if (found, flag) != (len(self.states) - 1, handles.CONTINUES) or reward != row["reward"]:
-                raise ValueError(
-                    f"the model is not that of the checkpoint, or does not draw from rng alone: "
-                    f"state {shown(self.states[key])}, action {shown(self.label(key, action))} gave "
-                    "a different result then"
-                )
-        for key in memory["session.asked"].tolist():
-            self._labels_of(key)
-        _set_words(self._rng, memory["session.rng"])
+        known, labels, self._rng.bit_generator.state = cloudpickle.loads(memory["session.held"])
+        for state in known[1:]:
+            self.encode(state)
+        if self.labels is not None:
+            self.labels.update(labels)
 
     def close(self) -> None:
         """Break reference cycles, so that the session is freed with its last user."""
@@ -254,17 +232,3 @@ def coordinates(state: Any) -> tuple[float, ...]:
     except OverflowError:
         return ()
     return found if all(map(math.isfinite, found)) else ()
-
-
-def _words(rng: np.random.Generator) -> tuple[int, ...]:
-    """The part of a generator's state that changes."""
-    state: Any = rng.bit_generator.state
-    word = state["state"]["state"]
-    return word >> 64, word & (2**64 - 1), state["has_uint32"], state["uinteger"]
-
-
-def _set_words(rng: np.random.Generator, words: NDArray[np.uint64]) -> None:
-    state: Any = rng.bit_generator.state
-    high, low, state["has_uint32"], state["uinteger"] = words.tolist()
-    state["state"]["state"] = high << 64 | low
-    rng.bit_generator.state = state
