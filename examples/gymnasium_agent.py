@@ -14,13 +14,14 @@ import pacplan
 def main():
     """Balance for 100 steps, and say what it took."""
     env = gymnasium.make("CartPole-v1", max_episode_steps=100)
-    (observation, _), over, total = env.reset(seed=0), False, 0.0
+    env.reset(seed=0)
+    over, total = False, 0.0
 
     model = pacplan.from_gymnasium(env, successors=1, reward_range=(0, 1))
     planner = pacplan.UCT(gamma=0.99, horizon=20)
     agent = pacplan.Agent(planner, model, budget=400, reuse=True, seed=0)
     while not over:
-        observation, reward, terminated, truncated, _ = env.step(agent.act(env, observation))
+        _, reward, terminated, truncated, _ = env.step(agent.act(env))
         over, total = terminated or truncated, total + reward
 
     angles = " ".join("<" if decision.action == 0 else ">" for decision in agent.history)

@@ -36,9 +36,10 @@ class Agent:
     """A planner in a loop: `act` plans from the current state and returns an action.
 
         agent = pacplan.Agent(planner, pacplan.from_gymnasium(env))
-        (observation, _), over = env.reset(seed=0), False
+        env.reset(seed=0)
+        over = False
         while not over:
-            observation, reward, terminated, truncated, _ = env.step(agent.act(env, observation))
+            _, _, terminated, truncated, _ = env.step(agent.act(env))
             over = terminated or truncated
 
     **Guarantees over an episode.** Each decision is its own problem: H steps from its state. With
@@ -115,19 +116,18 @@ class Agent:
         self.history: list[Decision] = []
         self._tree: SearchTree | None = None
 
-    def act(self, state: Any = None, observation: Any = None) -> Any:
+    def act(self, state: Any = None) -> Any:
         """Choose an action. The next call assumes that you took it.
 
         Args:
             state: the current state: a state of the model, or an environment if `from_gymnasium` made
                 the model. By default the model's initial state, which for those models is the current
                 state of their own environment.
-            observation: the last observation. Only needed for `reuse` if the model has a `key`.
 
         Returns:
             The action, as the model names it. `history[-1].plan` has the evidence for it.
         """
-        state = self._state(state, observation)
+        state = self._state(state)
         kept = self._kept(state)
         planner, delta = self.planner, getattr(self.planner, "delta", None)
         if delta is not None and self.spread == "union":
@@ -144,13 +144,8 @@ class Agent:
         self._tree = plan.tree if self.reuse else None
         return plan.action
 
-    def _state(self, given: Any, observation: Any) -> Any:
+    def _state(self, given: Any) -> Any:
         """The state of the model that is meant."""
-        if self.reuse and observation is None and self.model.needs_observations:
-            raise ValueError(
-                "the model has a key= of the observation; call act(env, observation), or pass "
-                "reuse=False"
-            )
         if given is None:
             return self.model.initial_state()
         if not (hasattr(given, "step") and hasattr(given, "reset")):
@@ -160,7 +155,7 @@ class Agent:
                 f"act() got the environment {given!r}, but {self.model!r} is not made from one; make "
                 "the model with pacplan.from_gymnasium(env), or pass a state"
             )
-        return self.model.state_of(given, observation)
+        return self.model.state_of(given)
 
     def _kept(self, state: Any) -> SearchTree | None:
         """The tree below the state reached, if the last search saw it."""

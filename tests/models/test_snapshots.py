@@ -93,19 +93,6 @@ def test_wrappers_that_are_left_out_stand_for_what_they_wrap():
     assert [end for _, _, end in steps_of(model, model.initial_state(), [0, 1, 0, 1])] == [False] * 4
 
 
-def test_keys():
-    array = np.array([1.0, 2.0], np.float32)
-    same = {"b": (array.copy(), 3), "a": [np.int64(4), "x"]}
-    assert key_of(same) == key_of({"a": (4, "x"), "b": [array, np.int8(3)]})
-    assert key_of(array) != key_of(array.astype(np.float64))
-    own = pacplan.from_gymnasium(started(Walk()), key=lambda place: f"place {place}", **WALK)
-    state = own.initial_state()
-    assert own.step(state, 0, np.random.default_rng(0))[0].key == "place 1"
-    for key in ("observed", 3):
-        with pytest.raises(TypeError, match="key must be a function"):
-            pacplan.from_gymnasium(started(Walk()), key=key, **WALK)
-
-
 # --------------------------------------------------------------------------- What is refused, how
 
 
@@ -128,12 +115,6 @@ def test_randomness_that_belongs_to_nobody_is_found_before_planning():
     with pytest.raises(pacplan.BrokenPromiseError, match=message):
         pacplan.from_gymnasium(started(Elsewhere()), **WALK)
     pacplan.from_gymnasium(started(Elsewhere()), check=False, **WALK)
-
-
-@pytest.mark.parametrize("key", [lambda place: [place], lambda place: np.array([place])])
-def test_keys_that_do_not_hash(key):
-    with pytest.raises(pacplan.BrokenPromiseError, match="key= must make something hashable"):
-        pacplan.from_gymnasium(started(Walk()), key=key, **WALK)
 
 
 class Bell(Walk):

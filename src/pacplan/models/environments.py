@@ -2,7 +2,7 @@
 
 import copy
 import time
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,14 +23,11 @@ _WALKS, _MOMENTS, _SECONDS = 3, (0, 1, 3, 8, 16, 32), 0.5
 class GymnasiumSimulator(Simulator):
     """An environment that is brought back to earlier states, made by `from_gymnasium`.
 
-    It holds a copy of the environment, and draws from any state of it. A key of the observation
-    identifies the state; without one, what is saved does.
+    It holds a copy of the environment, and draws from any state of it.
     """
 
-    def __init__(
-        self, env: Any, *, actions: Actions, key: Callable[[Any], Hashable] | None, **promises: Any
-    ) -> None:
-        self._env, self._choices, self._key = env, actions, key
+    def __init__(self, env: Any, *, actions: Actions, **promises: Any) -> None:
+        self._env, self._choices = env, actions
         self._held = rddl.RDDLCopy(env) if rddl.recognised(env) else EnvCopy(env)
         self.base = self._held.layers[-1]
         self._held.divide(self._moments())
@@ -39,7 +36,6 @@ class GymnasiumSimulator(Simulator):
             offered = len(actions) if numbered(actions) else list(actions)
         super().__init__(self.draw, actions=offered, **promises)
         self.anywhere = False  # There is one environment.
-        self.needs_observations = key is not None
         spec = getattr(self.base, "spec", None)
         self._name = layers.names_of(self._held.layers) + ("" if spec is None else f" of {spec.id}")
 
@@ -60,33 +56,12 @@ class GymnasiumSimulator(Simulator):
 
     # States.
 
-    def _taken(self, observation: Any) -> EnvState:
-        """The state that the environment is in, after a reset or a step that showed something."""
-        saved = self._held.saved()
-        if self._key is None:
-            return EnvState(saved, saved)
-        try:
-            key = self._key(observation)
-            hash(key)
-        except TypeError as error:
-            raise BrokenPromiseError(
-                "key= must make something hashable of an observation, such as a tuple or a number, but "
-                f"of {observation!r} it does not: {error}"
-            ) from error
-        return EnvState(key, saved)
-
     def initial_state(self) -> EnvState:
         """The state that the environment is in now."""
         return self.state_of(self._env)
 
-    def state_of(self, env: Any, observation: Any = None) -> EnvState:
-        """The state that an environment of the same kind is in now.
-
-        Args:
-            env: the environment.
-            observation: what it showed last, for a model with a `key`. Without it, the state of such a
-                model is taken for one that was never seen.
-        """
+    def state_of(self, env: Any) -> EnvState:
+        """The state that an environment of the same kind is in now."""
         here, there = layers.layers_of(env), self._held.layers
         if list(map(type, here)) != list(map(type, there)):
             raise ValueError(
@@ -97,9 +72,7 @@ class GymnasiumSimulator(Simulator):
             raise ValueError("the environment has no state yet; call env.reset() before planning")
         # By way of our own, so that it looks just like a state that a step has led to.
         self._held.take(env)
-        if self._key is not None and observation is None:
-            return EnvState(object(), self._held.saved())
-        return self._taken(observation)
+        return EnvState(self._held.saved())
 
     def _check_state(self, state: Any, name: str) -> None:
         if not isinstance(state, EnvState):
@@ -160,7 +133,7 @@ class GymnasiumSimulator(Simulator):
         # The action is the environment's own: it may do with it what it likes.
         observation, reward, terminated, truncated, _ = self._held.step(own_copy(action), rng)
         ended = bool(terminated or truncated)
-        return observation, None if ended else self._taken(observation), reward, ended
+        return observation, None if ended else EnvState(self._held.saved()), reward, ended
 
     def walk(
         self, start: np.random.Generator, steps: Iterable[tuple[float, np.random.Generator]]
@@ -181,7 +154,8 @@ class GymnasiumSimulator(Simulator):
 
     def reset(self, rng: np.random.Generator) -> EnvState:
         """A first state, drawn by the environment's own `reset`."""
-        return self._taken(self._held.reset(rng))
+        self._held.reset(rng)
+        return EnvState(self._held.saved())
 
     def check(self, draws: int = 2000, seed: int = 0) -> Preflight:
         """Draw from random states and report what was seen, and which promises were broken."""

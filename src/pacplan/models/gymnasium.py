@@ -1,10 +1,9 @@
 """Environments of Gymnasium as models: exact tables if they publish one, else simulators."""
 
-from collections.abc import Callable, Hashable, Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from pacplan.core import checks
-from pacplan.core.keys import key_of
 from pacplan.models.actions import actions_of
 from pacplan.models.consistency import examine
 from pacplan.models.environments import GymnasiumSimulator
@@ -13,8 +12,6 @@ from pacplan.models.protocol import BrokenPromiseError
 from pacplan.models.published import GymnasiumTable, check_table, published, table_of
 
 _DRAWS = 200
-# It takes more draws to meet states that are taken for each other.
-_KEYED_DRAWS = 1000
 _SECONDS = 1.0
 _ALL_SEEING = (
     "it is planned for someone who knows the simulator's whole state, also what observations hide"
@@ -27,7 +24,6 @@ def from_gymnasium(
     successors: int | None = None,
     reward_range: tuple[float, float] | None = None,
     actions: Sequence[Any] | Callable[[Any], Sequence[Any]] | None = None,
-    key: Callable[[Any], Hashable] | Literal["observation"] | None = None,
     states: int | None = None,
     table: bool = True,
     check: bool = True,
@@ -63,10 +59,8 @@ def from_gymnasium(
             continuous space, list some actions: tuples and lists become arrays of the space's type. Or
             a function of the unwrapped environment that lists the actions of its current state.
             `plan.action` is what `env.step` takes.
-        key: a function of the observation whose result identifies states: hashable, and equal only
-            for states with the same future. "observation": its content. By default all that is saved.
         states: the maximum number of distinct states. Once `Atlas` has seen as many, it knows that
-            there are no others. With a key, plan from `model.state_of(env, observation)`.
+            there are no others.
         table: False: do not use the table that the environment publishes.
         check: check that states are brought back in full, by a few hundred draws.
 
@@ -78,29 +72,25 @@ def from_gymnasium(
         raise TypeError(f"env must be a Gymnasium environment, got {type(env).__name__}")
     if hasattr(env, "num_envs"):
         raise TypeError(f"{type(env).__name__} is a vector of environments; pass one of them")
-    if key is not None and key != "observation" and not callable(key):
-        raise TypeError(f"key must be a function of the observation or 'observation', got {key!r}")
     promised = None if reward_range is None else checks.interval("reward_range", reward_range, "reward")
     found = published(env) if table and actions is None else None
     if found is not None:
         if check:
             check_table(env, found)
         exact = table_of(env, found, promised)
-        exact.assumptions = _assumptions(env, exact, key)
+        exact.assumptions = _assumptions(env, exact)
         return exact
     offered, most = actions_of(env, actions)
     model = GymnasiumSimulator(
         env,
         actions=offered,
-        key=key_of if key == "observation" else key,
         max_actions=most,
         successors=successors,
         states=states,
         reward_range=promised or (0.0, 1.0),
     )
     if check or promised is None:
-        draws = _KEYED_DRAWS if key is not None else _DRAWS
-        report = examine(model, draws=draws, seconds=_SECONDS)
+        report = examine(model, draws=_DRAWS, seconds=_SECONDS)
         if promised is None:
             raise ValueError(
                 "pass reward_range=(lowest, highest), the known range of rewards. Some draws paid from "
@@ -108,18 +98,14 @@ def from_gymnasium(
             )
         if report.problems:
             raise BrokenPromiseError(
-                "\n- ".join(
-                    [
-                        f"{type(env.unwrapped).__name__} does not do what the model promises:",
-                        *report.problems,
-                    ]
-                )
+                f"{type(env.unwrapped).__name__} does not do what the model promises: "
+                f"{report.problems[0]}"
             )
-    model.assumptions = _assumptions(env, model, key)
+    model.assumptions = _assumptions(env, model)
     return model
 
 
-def _assumptions(env: Any, model: Any, key: Any) -> tuple[str, ...]:
+def _assumptions(env: Any, model: Any) -> tuple[str, ...]:
     """What everything said about the model depends on, in words."""
     hidden: str | None = _ALL_SEEING
     if isinstance(model, GymnasiumTable):
@@ -129,9 +115,6 @@ def _assumptions(env: Any, model: Any, key: Any) -> tuple[str, ...]:
             hidden = None  # Observations are the states of the table.
     else:
         stated = ["the saved state of the environment is all that its future depends on"]
-    if key is not None and not model.known:
-        what = "observation" if key == "observation" else "key"
-        hidden = f"states with the same {what} have the same future"
     limits = [
         f"the limit of {layer._max_episode_steps} steps of an episode is not reached"
         for layer in all_layers(env)

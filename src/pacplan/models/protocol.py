@@ -96,7 +96,6 @@ class Model:
             threads.
         anywhere: whether it is a `Simulator` whose function can be called in parallel, in threads and
             processes.
-        needs_observations: whether the last observation identifies the state of an environment.
         assumptions: clauses: the assumptions behind all these attributes. Plans repeat them.
     """
 
@@ -114,7 +113,6 @@ class Model:
     known: bool = False
     compiled: bool = False
     anywhere: bool = False
-    needs_observations: bool = False
     assumptions: tuple[str, ...] = ()
 
     def initial_state(self) -> Any:

@@ -22,7 +22,7 @@ class GymnasiumTable(TabularMDP):
         """The state that the environment is in now."""
         return self.state_of(self._env)
 
-    def state_of(self, env: Any, observation: Any = None) -> int:
+    def state_of(self, env: Any) -> int:
         """The state that an environment of the same kind is in now."""
         state = getattr(env.unwrapped, "s", None)
         if state is None:

@@ -1,6 +1,5 @@
 """States of environments; and what a search requires of a user's states: that none is changed."""
 
-from collections.abc import Hashable
 from textwrap import shorten
 from typing import Any
 
@@ -9,23 +8,18 @@ from pacplan.models.pickles import content_or_none, readable
 
 
 class EnvState:
-    """A state of an environment. States are equal if their keys are, whatever else they hold.
+    """A state of an environment: a pickle of what brings it back. Equal bytes are equal states."""
 
-    Attributes:
-        key: what was saved, or the user's key of the observation.
-        saved: a pickle of what brings it back.
-    """
+    __slots__ = ("saved",)
 
-    __slots__ = ("key", "saved")
-
-    def __init__(self, key: Hashable, saved: bytes) -> None:
-        self.key, self.saved = key, saved
+    def __init__(self, saved: bytes) -> None:
+        self.saved = saved
 
     def __hash__(self) -> int:
-        return hash(self.key)
+        return hash(self.saved)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, EnvState) and self.key == other.key
+        return isinstance(other, EnvState) and self.saved == other.saved
 
     def __repr__(self) -> str:
         found = readable(self.saved)
@@ -55,8 +49,7 @@ def advice(state: Any) -> str:
     if isinstance(state, EnvState):
         return (
             "distinguish fewer states: they are one if all that is saved of the environment is the "
-            "same; let a wrapper give what has no bearing on its future the same value after every "
-            "step, or pass key="
+            "same; let a wrapper give what has no bearing on its future the same value after every step"
         )
     if _by_identity(state):
         return (
