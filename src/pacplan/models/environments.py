@@ -84,7 +84,7 @@ class GymnasiumSimulator(Simulator):
 
     def mark(self, state: EnvState) -> bytes:
         """What a checkpoint compares to recognise the state that was planned from."""
-        return content(state.saved)
+        return content(state)
 
     def verify(self) -> None:
         """Raise BrokenPromiseError if what all states share has changed."""
@@ -112,7 +112,7 @@ class GymnasiumSimulator(Simulator):
         return offered
 
     def _offered_in(self, state: EnvState) -> Sequence[Any]:
-        self._held.put(state.saved)
+        self._held.put(state)
         return self._offered()
 
     def actions(self, state: EnvState) -> tuple[Any, ...]:
@@ -129,7 +129,7 @@ class GymnasiumSimulator(Simulator):
         self, state: EnvState, action: Any, rng: np.random.Generator
     ) -> tuple[Any, EnvState | None, Any, bool]:
         """One transition: (observation, next state, reward, whether the episode ended)."""
-        self._held.put(state.saved)
+        self._held.put(state)
         # The action is the environment's own: it may do with it what it likes.
         observation, reward, terminated, truncated, _ = self._held.step(own_copy(action), rng)
         ended = bool(terminated or truncated)

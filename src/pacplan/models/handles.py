@@ -95,27 +95,14 @@ class KnowledgeHandle(NamedTuple):
 
 
 class Handle(NamedTuple):
-    """A model of any kind."""
+    """A model of any kind: the parts of other kinds are empty."""
 
-    table: TableHandle
-    compiled: CompiledHandle
-    python: PythonHandle
-    knowledge: KnowledgeHandle
-
-
-def handle_of(
-    table: TableHandle | None = None,
-    compiled: CompiledHandle | None = None,
-    python: PythonHandle | None = None,
-) -> Handle:
-    """The handle of a model of one kind, of which nothing else is known."""
-    nothing = np.zeros((0, 0, 0, 0), OUTCOME)
-    return Handle(
-        table or TableHandle(nothing, np.zeros(0, np.int32), False, False, 0.0, 1.0),
-        compiled or CompiledHandle(0, 0),
-        python or PythonHandle(0, 0, 0, 0, 0, np.zeros(1, ANSWER), np.zeros(1)),
-        KnowledgeHandle(False, False, False, 0, np.zeros(2)),
+    table: TableHandle = TableHandle(
+        np.zeros((0, 0, 0, 0), OUTCOME), np.zeros(0, np.int32), False, False, 0.0, 1.0
     )
+    compiled: CompiledHandle = CompiledHandle(0, 0)
+    python: PythonHandle = PythonHandle(0, 0, 0, 0, 0, np.zeros(1, ANSWER), np.zeros(1))
+    knowledge: KnowledgeHandle = KnowledgeHandle(False, False, False, 0, np.zeros(2))
 
 
 @inlined

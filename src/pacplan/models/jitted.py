@@ -13,7 +13,7 @@ from numba.core.errors import NumbaError
 from pacplan.compiled.jit import address_of
 from pacplan.compiled.streams import streams
 from pacplan.models import handles
-from pacplan.models.handles import COUNT, STEP, CompiledHandle, handle_of
+from pacplan.models.handles import COUNT, STEP, CompiledHandle, Handle
 from pacplan.models.protocol import BrokenPromiseError, Session
 
 # How often a function is called again to find out what it raised.
@@ -55,7 +55,7 @@ class JittedSession(Session):
 @cache
 def _handle(step: Any, actions: int | Callable[[Any], Any], stationary: bool) -> handles.Handle:
     addresses = address_of(_compiled_step(step, stationary)), address_of(_compiled_count(actions))
-    return handle_of(compiled=CompiledHandle(*addresses))
+    return Handle(compiled=CompiledHandle(*addresses))
 
 
 @cache

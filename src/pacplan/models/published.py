@@ -85,17 +85,17 @@ def check_table(env: Any, table: Table) -> None:
 def table_of(env: Any, table: Table, reward_range: tuple[float, float] | None) -> GymnasiumTable:
     """The exact model. Transitions that terminate lead to one more state, the end."""
     end = len(table)
-    actions = 1 + max(a for row in table.values() for a in row)
-    width = max(len(outcomes) for row in table.values() for outcomes in row.values())
-    probabilities, rewards = np.zeros((2, end + 1, actions, width))
+    rows = [
+        (s, a, k, p, end if terminated else successor, reward)
+        for s, row in table.items()
+        for a, outcomes in row.items()
+        for k, (p, successor, reward, terminated) in enumerate(outcomes)
+    ]
+    s, a, k, p, successor, reward = map(np.array, zip(*rows, strict=True))
+    probabilities, rewards = np.zeros((2, end + 1, a.max() + 1, k.max() + 1))
+    probabilities[s, a, k], rewards[s, a, k] = p, reward
     to = np.zeros(probabilities.shape, np.int64)
-    available = np.zeros(probabilities.shape[:2], np.bool_)
-    for s, row in table.items():
-        for a, outcomes in row.items():
-            available[s, a] = bool(outcomes)
-            for k, (p, successor, reward, terminated) in enumerate(outcomes):
-                probabilities[s, a, k], rewards[s, a, k] = p, reward
-                to[s, a, k] = end if terminated else successor
+    to[s, a, k] = successor
     if reward_range is None:
         possible = rewards[probabilities > 0.0]
         low, high = float(possible.min()), float(possible.max())
@@ -108,7 +108,7 @@ def table_of(env: Any, table: Table, reward_range: tuple[float, float] | None) -
         rewards,
         successors=to,
         terminal=[end],
-        available=available,
+        available=probabilities.any(-1),
         reward_range=reward_range,
     )
     model._env = env

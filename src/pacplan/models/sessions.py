@@ -62,7 +62,7 @@ class PythonSession(Session):
         self._entries: tuple[Any, ...] = asked
         count = 0 if callable(self._actions) else model.max_actions
         python = handles.PythonHandle._make((*map(id, asked), count, self._answer, self._point))
-        super().__init__(handles.handle_of(python=python), labels)
+        super().__init__(handles.Handle(python=python), labels)
 
     # What kernels ask.
 

@@ -7,25 +7,20 @@ from pacplan.core.notes import shown
 from pacplan.models.pickles import content_or_none, readable
 
 
-class EnvState:
-    """A state of an environment: a pickle of what brings it back. Equal bytes are equal states."""
+class EnvState(bytes):
+    """A state of an environment: a pickle of what brings it back."""
 
-    __slots__ = ("saved",)
-
-    def __init__(self, saved: bytes) -> None:
-        self.saved = saved
-
-    def __hash__(self) -> int:
-        return hash(self.saved)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, EnvState) and self.saved == other.saved
+    __slots__ = ()
 
     def __repr__(self) -> str:
-        found = readable(self.saved)
+        found = readable(self)
         held = found if isinstance(found, dict) else {n: v for part in found for n, v in part.items()}
-        words = (f"{name}={shorten(shown(v), 100, placeholder='...')}" for name, v in held.items())
-        return f"EnvState({shorten(', '.join(words), 100, placeholder='...')})"
+        words = (f"{name}={_short(shown(value))}" for name, value in held.items())
+        return f"EnvState({_short(', '.join(words))})"
+
+
+def _short(text: str) -> str:
+    return shorten(text, 100, placeholder="...")
 
 
 def _by_identity(thing: Any) -> bool:
