@@ -11,7 +11,6 @@ from pacplan.models import layers, rddl
 from pacplan.models.actions import Actions
 from pacplan.models.consistency import Preflight, examine
 from pacplan.models.copying import EnvCopy
-from pacplan.models.pickles import content
 from pacplan.models.protocol import BrokenPromiseError
 from pacplan.models.simulator import Simulator, numbered
 from pacplan.models.states import EnvState
@@ -81,10 +80,6 @@ class GymnasiumSimulator(Simulator):
                 "from where the environment is now, plan(model, model.state_of(env)) from where "
                 "another one is"
             )
-
-    def mark(self, state: EnvState) -> bytes:
-        """What a checkpoint compares to recognise the state that was planned from."""
-        return content(state)
 
     def verify(self) -> None:
         """Raise BrokenPromiseError if what all states share has changed."""

@@ -194,23 +194,19 @@ class PythonSession(Session):
     # Checkpoints.
 
     def memory(self) -> dict[str, NDArray[Any]]:
-        """For a checkpoint: what identifies the first state; and all states, their actions and rng."""
-        held = self.states, self.labels, self._rng.bit_generator.state
-        parts = {"root": self._model.mark(self.states[0]), "held": cloudpickle.dumps(held)}
-        return {f"session.{name}": np.frombuffer(part, np.uint8) for name, part in parts.items()}
+        """For a checkpoint: all states, their actions and rng, pickled."""
+        held = cloudpickle.dumps((self.states, self.labels, self._rng.bit_generator.state))
+        return {"session.held": np.frombuffer(held, np.uint8)}
 
     def recall(self, memory: dict[str, NDArray[Any]]) -> None:
-        """Know the same states again.
-
-        Raises:
-            ValueError: the plan began in another state.
-        """
-        if self._model.mark(self.states[0]) != memory["session.root"].tobytes():
+        """Know the same states again; raises ValueError if the plan began in another one."""
+        known, labels, drawn = cloudpickle.loads(memory["session.held"])
+        if known[0] != self.states[0]:
             raise ValueError(
-                "the environment is in another state than when the plan of the checkpoint began; "
-                "plan anew"
+                "the plan of the checkpoint began in another state than this one, "
+                f"{shown(self.states[0])}; plan anew"
             )
-        known, labels, self._rng.bit_generator.state = cloudpickle.loads(memory["session.held"])
+        self._rng.bit_generator.state = drawn
         for state in known[1:]:
             self.encode(state)
         if self.labels is not None:

@@ -1,6 +1,7 @@
 """Models given by a function that draws a transition: plain Python, or jitted with Numba."""
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ class Simulator(Model):
 
     Args:
         step: `step(state, action, rng) -> (next_state, reward, terminated)`. A plain Python function
-            takes any hashable states, and must not change them. A function compiled with Numba
+            takes any hashable states, and must not change them; equal states are one. A function compiled with Numba
             (`@numba.njit`) takes integer states and runs inside the compiled search. All randomness
             must come from `rng`: a `numpy.random.Generator`, or for a jitted step a `pacplan.Stream`,
             which has its methods `random`, `integers`, `normal` and others. The reward of a transition
@@ -81,7 +82,6 @@ class Simulator(Model):
         if initial is not None:
             self._check_state(initial, "initial")
         self._initial = initial
-        self._fingerprint: str | None = None
         self._name = f"{name_of(step)} ({'jitted' if self.compiled else 'python'})"
 
     def _offer(self, given: Any, most: int | None) -> tuple[Offered, int | None]:
@@ -102,23 +102,25 @@ class Simulator(Model):
         count = len(listed)
         if most not in (None, count):
             raise ValueError(f"max_actions={most} contradicts actions={count}; leave it out")
-        if self.compiled and not numbered(listed):
+        if numbered(listed):
+            return count, count
+        if self.compiled:
             raise TypeError(f"step is jitted, so its actions are numbers from 0; pass actions={count}")
-        return count if numbered(listed) else listed, count
+        return listed, count
 
     def _counted(self, given: int | Iterable[Any] | None) -> tuple[int | None, tuple[Any, ...] | None]:
         """The number of states, and the states, as far as they are given."""
         if given is None:
             return None, None
-        if isinstance(given, Iterable) and not isinstance(given, str | bytes):
-            listed = plain(given)
-            for state in listed:
-                self._check_state(state, "each of states")
-            if not listed or not all_distinct(listed):
-                raise ValueError("states must list each state once, and at least one")
-            return len(listed), listed
-        name = "states (a list of the states, such as range(31), or their number)"
-        return checks.integer(name, given, least=1, most=checks.LARGEST), None
+        if not isinstance(given, Iterable):
+            name = "states (a list of the states, such as range(31), or their number)"
+            return checks.integer(name, given, least=1, most=checks.LARGEST), None
+        listed = plain(given)
+        for state in listed:
+            self._check_state(state, "each of states")
+        if not listed or not all_distinct(listed):
+            raise ValueError("states must list each state once, and at least one")
+        return len(listed), listed
 
     def _check_state(self, state: Any, name: str) -> None:
         if self.compiled:
@@ -159,10 +161,6 @@ class Simulator(Model):
     def verify(self) -> None:
         """Raise BrokenPromiseError if calls were seen to share what they must not."""
 
-    def mark(self, state: Any) -> bytes:
-        """What a checkpoint compares to recognise the state that was planned from."""
-        return b""
-
     def forget_stream(self) -> None:
         """Let the next draw depend on its generator alone, not on draws before."""
 
@@ -171,11 +169,12 @@ class Simulator(Model):
 
         They may keep what they have computed, say, which makes them no other model.
         """
-        if self._fingerprint is None:
-            promises = (self.stationary, self.may_end, self.two_player)
-            functions = f"{described(self.step)} {described(self.offered)}"
-            self._fingerprint = f"{self!r} {promises} {functions}"
         return self._fingerprint
+
+    @cached_property
+    def _fingerprint(self) -> str:
+        promises = (self.stationary, self.may_end, self.two_player)
+        return f"{self!r} {promises} {described(self.step)} {described(self.offered)}"
 
     def __repr__(self) -> str:
         return (
