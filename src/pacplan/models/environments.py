@@ -112,7 +112,7 @@ class GymnasiumSimulator(Simulator):
 
     def actions(self, state: EnvState) -> tuple[Any, ...]:
         """The actions available in a state: copies, with which the user may do what he likes."""
-        return tuple(map(own_copy, super().actions(state)))
+        return copy.deepcopy(super().actions(state))
 
     def draw(
         self, state: EnvState, action: Any, rng: np.random.Generator
@@ -126,7 +126,7 @@ class GymnasiumSimulator(Simulator):
         """One transition: (observation, next state, reward, whether the episode ended)."""
         self._held.put(state)
         # The action is the environment's own: it may do with it what it likes.
-        observation, reward, terminated, truncated, _ = self._held.step(own_copy(action), rng)
+        observation, reward, terminated, truncated, _ = self._held.step(copy.deepcopy(action), rng)
         ended = bool(terminated or truncated)
         return observation, None if ended else EnvState(self._held.saved()), reward, ended
 
@@ -140,8 +140,10 @@ class GymnasiumSimulator(Simulator):
         yield None, copy.deepcopy(self._held.reset(start)), 0.0, False
         for luck, rng in steps:
             offered = self._offered()
-            action = own_copy(offered[int(luck * len(offered))])  # A step may change the environment's.
-            observation, reward, terminated, truncated, _ = self._held.step(own_copy(action), rng)
+            action = copy.deepcopy(
+                offered[int(luck * len(offered))]
+            )  # A step may change the environment's.
+            observation, reward, terminated, truncated, _ = self._held.step(copy.deepcopy(action), rng)
             # Copies: the next step may change the very same objects.
             yield copy.deepcopy((action, observation, reward, bool(terminated or truncated)))
             if terminated or truncated:
@@ -159,8 +161,3 @@ class GymnasiumSimulator(Simulator):
     def fingerprint(self) -> str:
         """What identifies this model: its promises. Sessions compare what the environment holds."""
         return repr(self)
-
-
-def own_copy(action: Any) -> Any:
-    """A copy of an action, which may be changed."""
-    return action if type(action) in layers.ATOMIC else copy.deepcopy(action)

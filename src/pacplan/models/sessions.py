@@ -15,10 +15,10 @@ from pacplan.core.notes import shown
 from pacplan.models import handles, states
 from pacplan.models.protocol import BrokenPromiseError, Session
 
-# The first calls are looked at closely, and then every sixteenth.
-_CLOSELY = 64
-_NOW_AND_THEN = 15
+# At most about so many states are looked at in the end, to see whether they have changed.
 _MOST_VERIFIED = 4096
+# It is noted what these first states hold, and every sixteenth after them.
+_CLOSELY, _NOW_AND_THEN = 64, 15
 _TRUTH = int, np.bool_, np.integer
 
 
@@ -26,8 +26,7 @@ class PythonSession(Session):
     """A Python simulator during one plan.
 
     States are numbered in order of appearance. What the user's functions raise is kept in `error`, and
-    the call reports ABORTED, so that the search ends in an orderly way. Now and then it checks that the
-    state just called is still what it was.
+    the call reports ABORTED, so that the search ends in an orderly way.
 
     Args:
         model: a `Simulator`.
@@ -46,7 +45,6 @@ class PythonSession(Session):
         self._keys: dict[Any, int] = {}
         # What some of the states held when they were new, by their numbers.
         self._contents: dict[int, bytes] = {}
-        self._calls = 0
         self._interrupted = False
         self._seed: Any = self._rng.bit_generator.state
         self._answer = np.zeros(1, handles.ANSWER)
@@ -133,9 +131,6 @@ class PythonSession(Session):
                 where = f"state {shown(self.states[key])}, action {shown(label)}"
                 error.add_note(f"raised by the model in {where}")
                 raise
-            self._calls += 1
-            if self._calls <= _CLOSELY or not self._calls & _NOW_AND_THEN:
-                self._see_unchanged(key)
             return self._checked(key, label, drawn)
         except BaseException as error:
             self.error = error
@@ -172,24 +167,20 @@ class PythonSession(Session):
     # Checks.
 
     def verify(self) -> None:
-        """Raise BrokenPromiseError if something was seen that makes the plan's evidence worthless."""
+        """Raise BrokenPromiseError if a state has changed, so that the evidence is worthless."""
         for key in range(0, len(self.states), 1 + len(self.states) // _MOST_VERIFIED):
-            self._see_unchanged(key)
+            state = self.states[key]
+            try:
+                found = self._keys.get(state)
+            except TypeError:  # It can no longer be hashed.
+                found = None
+            held = self._contents.get(key)
+            if found != key or (held is not None and held != states.content(state)):
+                raise BrokenPromiseError(
+                    f"a state has changed and is now {shown(state)}; step must not change states, but "
+                    "return new ones, whose hash stays the same"
+                )
         self._model.verify()
-
-    def _see_unchanged(self, key: int) -> None:
-        state = self.states[key]
-        try:
-            found = self._keys.get(state)
-        except TypeError:  # It can no longer be hashed. (What a signal handler raises comes through.)
-            found = None
-        held = self._contents.get(key)
-        if found == key and (held is None or held == states.content(state)):
-            return
-        raise BrokenPromiseError(
-            f"a state has changed and is now {shown(state)}; step must not change states, but "
-            "return new ones, whose hash stays the same"
-        )
 
     # Checkpoints.
 

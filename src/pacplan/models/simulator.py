@@ -24,11 +24,11 @@ class Simulator(Model):
 
     Args:
         step: `step(state, action, rng) -> (next_state, reward, terminated)`. A plain Python function
-            takes any hashable states, and must not change them; equal states are one. A function compiled with Numba
-            (`@numba.njit`) takes integer states and runs inside the compiled search. All randomness
-            must come from `rng`: a `numpy.random.Generator`, or for a jitted step a `pacplan.Stream`,
-            which has its methods `random`, `integers`, `normal` and others. The reward of a transition
-            that terminates counts.
+            takes any hashable states, and must not change them; equal states are one. A function
+            compiled with Numba (`@numba.njit`) takes integer states and runs inside the search. All
+            randomness must come from `rng`: a `numpy.random.Generator`, or for a jitted step a
+            `pacplan.Stream`, which has its methods `random`, `integers`, `normal` and others. The
+            reward of a transition that terminates counts.
         actions: the number K of actions of every state; they are 0..K-1. Or, for a Python simulator, a
             list of actions (or a range, an array), any distinct objects that `step` takes. Or a
             function of the state that returns either, and always the same for the same state; for a

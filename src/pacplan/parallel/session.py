@@ -9,7 +9,7 @@ guesses in place of draws that are not there yet (`pacplan.parallel.search`). No
 except the calls that were begun.
 """
 
-from concurrent.futures import BrokenExecutor, CancelledError, Future
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from queue import Empty, SimpleQueue
@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from pacplan.core.notes import lost
 from pacplan.models.pickles import UnpicklableError, content
 from pacplan.models.sessions import PythonSession
 from pacplan.models.simulator import Simulator
@@ -85,7 +84,7 @@ class SpeculativeSession(PythonSession):
         self._given: tuple[int, ...] = ()
         self._touched: dict[tuple[Any, ...], DrawQueue] = {}
         self._forms: dict[int, bytes] = {}
-        self._settled = self._settled_calls = 0
+        self._settled = 0
         self._ending = False
         # The chance that this episode comes to where the guesses are.
         self._chance, self._last_h = 1.0, -1
@@ -106,7 +105,7 @@ class SpeculativeSession(PythonSession):
             if queue.given:
                 self._queues.pop(pair, None)  # No seed is given twice, but by chance.
         self._touched.clear()
-        self._settled, self._settled_calls = len(self.states), self._calls
+        self._settled = len(self.states)
 
     def unsettle(self) -> None:
         """Forget all that happened since the search last settled."""
@@ -118,7 +117,7 @@ class SpeculativeSession(PythonSession):
             for kept in (self._contents, self._forms, self.labels):
                 if kept is not None:
                     kept.pop(key, None)
-        self._calls, self.error = self._settled_calls, None
+        self.error = None
 
     def wait(self, timeout: float | None) -> None:
         """Wait until it is worth while to go on: the draw that is needed has come back, or some have.
@@ -189,17 +188,12 @@ class SpeculativeSession(PythonSession):
     def _found(self, future: Future[Any]) -> tuple[Any] | None:
         """What a draw came to, in a tuple; None if it is not there, or failed and is not needed.
 
-        Raises:
-            Exception: what the user's function raised in a call that the search needs.
-            RuntimeError: such a call was lost.
+        If the search needs the call, it raises what the user's function raised, or that it was lost.
         """
         if not future.done():
             return None
         try:
             return (future.result(),)
-        except (BrokenExecutor, CancelledError) as error:
-            if self.needed is None:
-                raise lost("calls to the model", error) from error
         except Exception:
             if self.needed is None:
                 raise
