@@ -127,7 +127,7 @@ def in_a_tuple(state, action, rng):
 def test_states_changed_in_place_are_found_out(step, state, planner):
     model = pacplan.Simulator(step, actions=2, successors=1)
     with pytest.raises(
-        BrokenPromiseError, match="a state has changed and is now|more than the promised"
+        BrokenPromiseError, match=r"a state has changed and is now|more than the promised"
     ):
         planner.plan(model, copy.deepcopy(state), seed=0, budget=1000)
 

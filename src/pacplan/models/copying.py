@@ -42,7 +42,7 @@ class EnvCopy:
         live = layers_of(env)
         # Made without a constructor: many environments define a copy as a fresh start.
         self.layers = [object.__new__(type(layer)) for layer in live]
-        self._own: dict[type, Any] = {}  # generators
+        self._own: dict[Any, Any] = {}  # generators by class, and what cannot be pickled by address
         self._plain = Pickles(self.layers, self._own)
         self._stream: Any = None
         attributes = list(map(attributes_of, live))
@@ -58,7 +58,10 @@ class EnvCopy:
         base = self.layers[-1]
         if isinstance(found := getattr(base, "np_random", None), np.random.Generator):
             base.np_random = self._own.setdefault(np.random.Generator, found)  # Made on first use.
-        self._generators: Iterable[Any] = self._own.values()
+        self._generators = self._own_generators()
+
+    def _own_generators(self) -> list[Any]:
+        return [thing for thing in self._own.values() if isinstance(thing, GENERATORS)]
 
     def _counterparts(self, env: Any) -> dict[int, int]:
         """The numbers of our layers, by the addresses of those in their place.
@@ -149,7 +152,7 @@ class EnvCopy:
         """Bring the copy to a state."""
         for (layer, fixed, _), found in zip(self._parts, self._pickles.loads(data), strict=True):
             layer.__dict__ = fixed | found
-        self._generators = self._own.values()
+        self._generators = self._own_generators()
 
     # Playing.
 

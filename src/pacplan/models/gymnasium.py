@@ -41,11 +41,8 @@ def from_gymnasium(
 
     An environment that publishes its transitions as `env.unwrapped.P`, as FrozenLake does, becomes an
     exact `TabularMDP`. Any other becomes a simulator, which restores a private copy to the requested
-    state and steps it. So its state must be in attributes that can be pickled.
-
-    States are the same if their saved content is the same, bit by bit, except for random generators.
-    So the plan is for a player who sees what an observation hides. An episode ends by `terminated`, and
-    by `truncated` if the environment itself says so.
+    state and steps it. So its state must be in attributes that can be pickled. States are the same if
+    their pickles are, so the plan is for a player who sees what an observation hides.
 
     Args:
         env: the environment. Wrappers apply, except those that only check, record, draw or limit time.
@@ -107,20 +104,17 @@ def from_gymnasium(
 
 def _assumptions(env: Any, model: Any) -> tuple[str, ...]:
     """What everything said about the model depends on, in words."""
-    hidden: str | None = _ALL_SEEING
+    stated = ["the saved state of the environment is all that its future depends on", _ALL_SEEING]
     if isinstance(model, GymnasiumTable):
-        stated = ["the environment behaves as its table says"]
+        stated[0] = "the environment behaves as its table says"
         space = env.observation_space
         if type(space).__name__ == "Discrete" and (space.start, space.n) == (0, model.states - 1):
-            hidden = None  # Observations are the states of the table.
-    else:
-        stated = ["the saved state of the environment is all that its future depends on"]
-    limits = [
+            stated.pop()  # Observations are the states of the table.
+    return *stated, *(
         f"the limit of {layer._max_episode_steps} steps of an episode is not reached"
         for layer in all_layers(env)
         if type(layer).__name__ == TIME_LIMIT
-    ]
-    return *stated, *([hidden] if hidden else []), *limits
+    )
 
 
 def make(name: str, seed: int | None = 0, **settings: Any) -> GymnasiumTable | GymnasiumSimulator:
