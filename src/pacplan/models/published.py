@@ -47,18 +47,13 @@ def published(env: Any) -> Table | None:
         table = {
             int(s): {
                 int(a): [(float(p), int(to), float(r), bool(end)) for p, to, r, end in outcomes]
-                for a, outcomes in _numbered(row)
+                for a, outcomes in row.items()
             }
-            for s, row in _numbered(getattr(base, "P", None))
+            for s, row in base.P.items()
         }
-    except (TypeError, ValueError):
+    except (AttributeError, TypeError, ValueError):
         return None
     return table if table and sorted(table) == list(range(len(table))) else None
-
-
-def _numbered(rows: Any) -> Any:
-    """Pairs of a number and its entry, of a dictionary or a sequence."""
-    return rows.items() if hasattr(rows, "items") else enumerate(rows)
 
 
 def check_table(env: Any, table: Table) -> None:

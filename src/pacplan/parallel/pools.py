@@ -199,35 +199,29 @@ class _Processes(ProcessPoolExecutor):  # type: ignore[misc]
     """See `process_pool`."""
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Have a function called; raises what pickling raises if it cannot be sent."""
-        sent = super().submit(_outcome, cloudpickle.dumps(partial(fn, *args, **kwargs)))
+        """Have a function called."""
+        sent = super().submit(_called, partial(fn, *args, **kwargs))
         # A future that is cancelled would confuse loky, so none of its own is given out.
         future: Future[Any] = Future()
         sent.add_done_callback(partial(_hand_on, future))
         return future
 
 
-def _outcome(call: bytes) -> bytes:
-    """In another process: the outcome of a call, or its error, pickled as the call was."""
-    outcome: bytes
+def _called(function: Callable[[], Any]) -> Any:
+    """In another process: a call, whose errors can be sent."""
     try:
-        outcome = cloudpickle.dumps((cloudpickle.loads(call)(), None))
+        return function()
     except BaseException as error:
-        outcome = cloudpickle.dumps((None, portable(error)))
-    return outcome
+        raise portable(error) from None
 
 
-def _hand_on(future: Future[Any], sent: Future[bytes]) -> None:
+def _hand_on(future: Future[Any], sent: Future[Any]) -> None:
     """What a process has sent, to whoever waits for it."""
-    if not future.set_running_or_notify_cancel():
-        return
-    try:
-        found, error = cloudpickle.loads(sent.result())
-        if error is not None:
-            raise error
-        future.set_result(found)
-    except Exception as error:
-        future.set_exception(error)
+    if future.set_running_or_notify_cancel():
+        try:
+            future.set_result(sent.result())
+        except Exception as error:
+            future.set_exception(error)
 
 
 _sent: list[bytes] = []
