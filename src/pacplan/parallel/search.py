@@ -25,12 +25,7 @@ _EPISODES_A_CALL = 4
 
 
 class SpeculativeSearch:
-    """A search, as the driver sees it, of which the calls are made side by side.
-
-    Args:
-        search: the search.
-        session: the model, which the search was made with.
-    """
+    """A search, as the driver sees it, of which the calls are made side by side."""
 
     waits = False
 

@@ -32,20 +32,23 @@ _LEAST_CHANCE = 0.5
 
 @dataclass(eq=False, slots=True)
 class DrawQueue:
-    """The draws of one pair, in the order in which the search takes them."""
+    """The draws of one pair, in the order in which the search takes them.
+
+    Attributes:
+        key: seeds its draws, with the number of each, unless the search itself has given the seed.
+        given: whether it has. Then all of its draws are the same.
+        draws: those that were begun and are not used up, by number.
+        taken: how many the search has used up.
+        ahead: how many more it has taken since it last settled.
+        seen: what some of the last ones came to.
+    """
 
     key: tuple[int, ...]
-    """Seeds its draws, with the number of each, unless the search itself has given the seed."""
     given: bool
-    """Whether it has. Then all of its draws are the same."""
     draws: dict[int, Future[Any]] = field(default_factory=dict)
-    """Those that were begun and are not used up, by number."""
     taken: int = 0
-    """How many the search has used up."""
     ahead: int = 0
-    """How many more it has taken since it last settled."""
     seen: list[Any] = field(default_factory=list)
-    """What some of the last ones came to."""
 
 
 class EnoughGuessedError(Exception):
@@ -59,15 +62,12 @@ class SpeculativeSession(PythonSession):
     first one that is not, `needed`, it goes on with guesses. The calls that it then asks for are begun,
     as many as may be, if the guesses that led to them are likely to be right.
 
-    Args:
-        model: the simulator.
-        seed: of the plan.
-        submit: has a call made: `submit(state, action, h, key)`, for the draw that has this key.
-        at_once: most calls under way.
+    `submit(state, action, h, key)` has a call made, for the draw that has this key.
 
     Attributes:
         needed: the draw that the search cannot do without; None: it has had all that it asked for.
         made: calls begun so far, used up or not.
+        at_once: most calls under way.
     """
 
     def __init__(
@@ -120,10 +120,7 @@ class SpeculativeSession(PythonSession):
         self.error = None
 
     def wait(self, timeout: float | None) -> None:
-        """Wait until it is worth while to go on: the draw that is needed has come back, or some have.
-
-        It also ends after `timeout` seconds, or if the search is to end.
-        """
+        """Wait until the draw that is needed has come back, or some have, or the search is to end."""
         self._note_news()
         enough = len(self._under_way) - max(1, len(self._under_way) // _SOME)
         while len(self._under_way) > enough and not self._ending:
