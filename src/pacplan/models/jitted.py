@@ -54,8 +54,10 @@ class JittedSession(Session):
 
 @cache
 def _handle(step: Any, actions: int | Callable[[Any], Any], stationary: bool) -> handles.Handle:
-    addresses = address_of(_compiled_step(step, stationary)), address_of(_compiled_count(actions))
-    return Handle(compiled=CompiledHandle(*addresses))
+    address = address_of(_compiled_step(step, stationary))
+    if callable(actions):
+        return Handle(compiled=CompiledHandle(address, address_of(_compiled_count(actions))))
+    return Handle(compiled=CompiledHandle(address, 0), actions=actions)
 
 
 @cache
@@ -101,22 +103,19 @@ def _check_signature(step: Any, stationary: bool) -> None:
 
 
 @cache
-def _compiled_count(actions: int | Callable[[Any], Any]) -> Any:
+def _compiled_count(actions: Callable[[Any], Any]) -> Any:
     """The number of actions as a compiled function of the state; 0 if the user's function raised."""
 
     def asked(state):  # type: ignore[no-untyped-def]
         count = np.int64(0)
         try:
-            count = np.int64(actions(state))  # type: ignore[operator]
+            count = np.int64(actions(state))
         except Exception:
             count = np.int64(0)
         return count
 
-    def same(state):  # type: ignore[no-untyped-def]
-        return np.int64(actions)  # type: ignore[arg-type]
-
     try:
-        return numba.cfunc(COUNT)(asked if callable(actions) else same)
+        return numba.cfunc(COUNT)(asked)
     except (NumbaError, TypeError) as error:
         raise TypeError(
             f"the jitted function given as actions must take an integer state and return the number "

@@ -59,8 +59,8 @@ class PythonSession(Session):
         asked = self._answer_call, self._answer_count, self._answer_locate, self._answer_reseed
         self._entries: tuple[Any, ...] = asked
         count = 0 if callable(self._actions) else model.max_actions
-        python = handles.PythonHandle._make((*map(id, asked), count, self._answer, self._point))
-        super().__init__(handles.Handle(python=python), labels)
+        python = handles.PythonHandle._make((*map(id, asked), self._answer, self._point))
+        super().__init__(handles.Handle(python=python, actions=count), labels)
 
     # What kernels ask.
 
