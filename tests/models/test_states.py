@@ -65,7 +65,6 @@ def jitted_walk(state, action, rng):
     [
         (range(3, 5), (3, 4)),
         (np.array(["L", "R"]), ("L", "R")),
-        (np.array(2), (0, 1)),
         (collections.deque(["L", "R"]), ("L", "R")),
         ([False, True], (False, True)),
     ],

@@ -16,16 +16,11 @@ from pacplan.models.pickles import Pickles
 
 def recognised(env: Any) -> bool:
     """Whether an environment is one of pyRDDLGym's, with its own simulator, and not wrapped."""
-    base = env.unwrapped
-    return (
-        len(layers_of(env)) == 1
-        and _has_class(base, "pyRDDLGym.core.env", "RDDLEnv")
-        and _has_class(base.sampler, "pyRDDLGym.core.simulator", "RDDLSimulator")
+    kinds = type(getattr(env.unwrapped, "sampler", None)).__mro__
+    own = any(
+        (k.__module__, k.__name__) == ("pyRDDLGym.core.simulator", "RDDLSimulator") for k in kinds
     )
-
-
-def _has_class(thing: Any, module: str, name: str) -> bool:
-    return any(kind.__module__ == module and kind.__qualname__ == name for kind in type(thing).__mro__)
+    return own and len(layers_of(env)) == 1
 
 
 class RDDLCopy(EnvCopy):

@@ -190,8 +190,6 @@ def name_of(function: Any) -> str:
 
 def labels_of(given: Any, asked: str, most: int | None) -> tuple[Any, ...]:
     """The actions of a state from their number or their list, which were given for what is asked."""
-    if isinstance(given, np.ndarray) and given.ndim == 0:
-        given = given.item()
     counted = isinstance(given, int | np.integer) and not isinstance(given, bool)
     listed = isinstance(given, Sequence | np.ndarray) and not isinstance(given, str | bytes)
     if not (counted or listed):
