@@ -131,20 +131,6 @@ def test_states_changed_in_place_are_found_out(step, state, planner):
         planner.plan(model, copy.deepcopy(state), seed=0, budget=1000)
 
 
-def test_a_state_changed_after_its_last_call_is_found_out():
-    kept = []
-
-    def step(state, action, rng):
-        kept.append(state)
-        if len(kept) == 200:
-            kept[0].place = 99
-        return Valued((state.place + 1) % 40), float(action), False
-
-    model = pacplan.Simulator(step, actions=2, successors=1)
-    with pytest.raises(BrokenPromiseError, match="a state has changed"):
-        pacplan.UCT(gamma=0.9, horizon=50).plan(model, Valued(0), seed=0, budget=200)
-
-
 def test_states_that_are_always_new_are_explained():
     def step(state, action, rng):
         return Box(state.place + 1), float(action), False

@@ -18,7 +18,6 @@ class Session:
 
     Attributes:
         handle: what kernels see of the model (`pacplan.models.handles`).
-        slow: whether a call to the model runs Python code.
         states: the states by their integer; None if the integers are the states.
         labels: the user's actions, `labels[state][index]`, the state as its integer; None: the indices.
         error: what the model's own code raised during the last aborted call, if anything.
@@ -27,7 +26,6 @@ class Session:
         saves: whether checkpoints are written.
     """
 
-    slow = False
     states: list[Any] | None = None
     error: BaseException | None = None
     knowledge: Any = None

@@ -33,7 +33,6 @@ class PythonSession(Session):
         seed: of the plan; the draws come from its first child.
     """
 
-    slow = True
     states: list[Any]
 
     def __init__(self, model: Any, seed: np.random.SeedSequence) -> None:
