@@ -2,8 +2,7 @@
 
     python3 dev.py python benchmarks/environments.py [part of a name ...]
 
-Environments whose packages are missing are left out: Box2D (`pip install gymnasium[box2d]`) for
-LunarLander, `pip install pacplan[rddl]` for those of pyRDDLGym. Each plan has a minute.
+Those of pyRDDLGym are left out if it is missing (`pip install pacplan[rddl]`). Each plan has a minute.
 """
 
 import importlib.util
@@ -37,7 +36,6 @@ CLASSIC = {
     "CartPole-v1": ({"successors": 1, "reward_range": (0, 1)}, 0.1, 10),
     "MountainCar-v0": ({"successors": 1, "reward_range": (-1, 0)}, 0.1, 6),
     "Acrobot-v1": ({"successors": 1, "reward_range": (-1, 0)}, 0.1, 6),
-    "LunarLander-v3": ({"reward_range": (-200, 200)}, None, 20),
 }
 RDDL = {
     ("SysAdmin_MDP_ippc2011", "1"): ({"successors": 2**10, "reward_range": (-0.75, 10)}, 2.0, 3),
@@ -52,9 +50,7 @@ def row(name, env, promises, epsilon, horizon):
     """Plan from the start, and print how it went."""
     env.reset(seed=0)
     model = pacplan.from_gymnasium(env, **promises)
-    way = "table"
-    if not isinstance(model, pacplan.TabularMDP):
-        way = "replayed" if model.replayed else "copied"
+    way = "table" if isinstance(model, pacplan.TabularMDP) else "copied"
     if epsilon is None:
         planner, goal = pacplan.UCT(gamma=0.95, horizon=horizon), "-"
         plan = planner.plan(model, seed=0, budget=2000, time_limit=MINUTE)
@@ -80,10 +76,8 @@ def main():
     print("| environment | way | actions | epsilon | steps | calls | seconds | gap |")
     print("|---|---|---|---|---|---|---|---|")
     for name, settings in CLASSIC.items():
-        missing = name == "LunarLander-v3" and importlib.util.find_spec("Box2D") is None
-        if not missing and any(part in name for part in wanted):
-            env = gymnasium.make(name)
-            row(name, pacplan.recorded(env) if name == "LunarLander-v3" else env, *settings)
+        if any(part in name for part in wanted):
+            row(name, gymnasium.make(name), *settings)
     if importlib.util.find_spec("rddlrepository") is None:
         return
     import pyRDDLGym

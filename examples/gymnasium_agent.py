@@ -14,12 +14,13 @@ import pacplan
 def main():
     """Balance for 100 steps, and say what it took."""
     env = gymnasium.make("CartPole-v1", max_episode_steps=100)
-    (observation, _), over, total = env.reset(seed=0), False, 0.0
+    env.reset(seed=0)
+    over, total = False, 0.0
 
     model = pacplan.from_gymnasium(env, reward_range=(0, 1))
     agent = pacplan.Agent(None, model, gamma=0.99, budget=400, seed=0)
     while not over:
-        observation, reward, terminated, truncated, _ = env.step(agent.act(env, observation))
+        _, reward, terminated, truncated, _ = env.step(agent.act(env))
         over, total = terminated or truncated, total + reward
 
     angles = " ".join("<" if decision.action == 0 else ">" for decision in agent.history)

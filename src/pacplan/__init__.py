@@ -30,7 +30,7 @@ _NAMES = {
     "SmoothCruiser SparseSampling StOP TrailBlazer UGapEMCTS ValueIteration planners register",
     "auto": "Auto plan plan_many",
     "compiled.streams": "Stream",
-    "models": "BrokenPromiseError Model Outcomes Simulator TabularMDP from_gymnasium recorded",
+    "models": "BrokenPromiseError Model Outcomes Simulator TabularMDP from_gymnasium",
     "result": "Plan",
 }
 _HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}

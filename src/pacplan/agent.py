@@ -36,9 +36,10 @@ class Agent:
     """A planner in a loop: `act` plans from the current state and returns an action.
 
         agent = pacplan.Agent(planner, pacplan.from_gymnasium(env))
-        (observation, _), over = env.reset(seed=0), False
+        env.reset(seed=0)
+        over = False
         while not over:
-            observation, reward, terminated, truncated, _ = env.step(agent.act(env, observation))
+            _, _, terminated, truncated, _ = env.step(agent.act(env))
             over = terminated or truncated
 
     **Guarantees over an episode.** Each decision is its own problem: H steps from its state. With
@@ -121,19 +122,18 @@ class Agent:
         """Begin a new episode: forget the history. The seeds go on, and so does what was learnt."""
         self.history: list[Decision] = []
 
-    def act(self, state: Any = None, observation: Any = None) -> Any:
+    def act(self, state: Any = None) -> Any:
         """Choose an action. The next call assumes that you took it.
 
         Args:
             state: the current state: a state of the model, or an environment if `from_gymnasium` made
                 the model. By default the model's initial state, which for those models is the current
                 state of their own environment.
-            observation: the last observation, which identifies the state if the model has a `key`.
 
         Returns:
             The action, as the model names it. `history[-1].plan` has the evidence for it.
         """
-        state = self._state(state, observation)
+        state = self._state(state)
         planner, delta = self.planner, getattr(self.planner, "delta", None)
         if delta is not None and self.spread == "union":
             # These parts of all plans that an episode can have sum to one.
@@ -198,7 +198,7 @@ class Agent:
                 self.reset()
                 world.begin()
                 while not world.over and len(world.rewards) < most:
-                    world.take(self.act(world.state, world.observation))
+                    world.take(self.act(world.state))
                     if self.history[-1].plan.interrupted:
                         return Played(tuple(played))
                 played.append(world.episode(self.history))
@@ -235,7 +235,7 @@ class Agent:
         pairs = zip(worlds, histories, strict=False)
         return Played(tuple(world.episode(history) for world, history in pairs))
 
-    def _state(self, given: Any, observation: Any) -> Any:
+    def _state(self, given: Any) -> Any:
         """The state of the model that is meant."""
         if given is None:
             return self.model.initial_state()
@@ -246,7 +246,7 @@ class Agent:
                 f"act() got the environment {given!r}, but {self.model!r} is not made from one; make "
                 "the model with pacplan.from_gymnasium(env), or pass a state"
             )
-        return self.model.state_of(given, observation)
+        return self.model.state_of(given)
 
     def __repr__(self) -> str:
         return f"<Agent: {self.planner!r}, {len(self.history)} decisions>"
@@ -263,12 +263,12 @@ class _World:
         self.model, self.env = model, start if _is_environment(start) else None
         self.over, self.rewards = False, list[float]()
         self._seed, self._rng = seed + number, np.random.default_rng([seed, number])
-        self.state, self.observation = start, None
+        self.state = start
 
     def begin(self) -> None:
         """Go to where the episode begins."""
         if self.env is not None:
-            self.observation, _ = self.env.reset(seed=self._seed)
+            self.env.reset(seed=self._seed)
         elif not callable(getattr(self.model, "step", None)):
             raise ValueError(f"{self.model!r} cannot be played in; pass an environment: play(env)")
         elif self.state is None:
@@ -277,7 +277,7 @@ class _World:
     def take(self, action: Any) -> None:
         """Take an action."""
         if self.env is not None:
-            self.observation, reward, terminated, truncated, _ = self.env.step(action)
+            _, reward, terminated, truncated, _ = self.env.step(action)
             self.terminated, self.over = bool(terminated), bool(terminated or truncated)
         else:
             h = () if self.model.stationary else (len(self.rewards),)

@@ -13,7 +13,7 @@ import pacplan
 from command_line import run
 from pacplan.core.keys import key_of
 from pacplan.exact import finite_horizon
-from worlds import CLIFF, TAXI, made, sampled, steps_of
+from worlds import CLIFF, TAXI, Walk, made, sampled, started, steps_of
 
 # --------------------------------------------------------------------------------------- Tables
 
@@ -34,16 +34,13 @@ def values_of_table(table, gamma, horizon):
 
 
 def test_the_number_of_states_is_a_promise():
-    env = made("FrozenLake-v1")
-    env.unwrapped.s = 14
+    env = started(Walk())
     planner = pacplan.Atlas(epsilon=0.2, delta=0.1, gamma=0.5)
-    settings = {"table": False, "key": "observation", "reward_range": (0, 1)}
-    model = pacplan.from_gymnasium(env, states=11, **settings)
-    plan = planner.plan(model, model.state_of(env, 14), seed=0)
-    assert plan.certified and "there are no more than 11 states" in plan.assumptions
-    model = pacplan.from_gymnasium(env, states=3, **settings)
+    plan = planner.plan(pacplan.from_gymnasium(env, states=5, reward_range=(0, 1)), seed=0)
+    assert plan.certified and "there are no more than 5 states" in plan.assumptions
+    model = pacplan.from_gymnasium(env, states=3, reward_range=(0, 1))
     with pytest.raises(pacplan.BrokenPromiseError, match="3 states"):
-        planner.plan(model, model.state_of(env, 14), seed=0, budget=10_000)
+        planner.plan(model, seed=0, budget=10_000)
 
 
 @pytest.mark.parametrize(
@@ -131,16 +128,38 @@ def test_blackjack():
 
     class Redrawn(gymnasium.Wrapper):
         def step(self, action):
-            self.unwrapped.dealer[1] = min(int(self.unwrapped.np_random.integers(1, 14)), 10)
-            return self.env.step(action)
+            hidden = min(int(self.unwrapped.np_random.integers(1, 14)), 10)
+            self.unwrapped.dealer = [10, hidden]
+            outcome = self.env.step(action)
+            self.unwrapped.dealer = [10, 9]
+            return outcome
 
-    model = pacplan.from_gymnasium(Redrawn(env), key="observation", **settings)
+    model = pacplan.from_gymnasium(Redrawn(env), **settings)
     assert sampled(model) == pytest.approx(BLACKJACK[1], abs=6 / math.sqrt(20_000))
     plan = pacplan.MDPGapE(epsilon=0.0, delta=1e-7, gamma=1.0, horizon=2).plan(
         model, seed=0, budget=20_000
     )
     assert (plan.lower <= BLACKJACK[2]).all() and (BLACKJACK[2] <= plan.upper).all()
     assert base.dealer == [10, 9] and base.player == [10, 6]
+
+
+LAKE = {"table": False, "reward_range": (0, 1)}
+
+
+def test_a_plan_can_be_resumed(tmp_path):
+    env = made("FrozenLake-v1")
+    model = pacplan.from_gymnasium(env, **LAKE)
+    planner = pacplan.UCT(gamma=0.9, horizon=6)
+    whole = planner.plan(model, seed=0, budget=600, checkpoint=tmp_path / "whole", every=1e9)
+    path = tmp_path / "half"
+    stop = lambda snapshot: snapshot.samples >= 300  # noqa: E731
+    planner.plan(model, seed=0, budget=600, checkpoint=path, every=1e-9, callback=stop)
+    again = planner.resume(path, pacplan.from_gymnasium(made("FrozenLake-v1"), **LAKE))
+    assert again.samples == whole.samples and again.values.tolist() == whole.values.tolist()
+    assert len(again.tree) == len(whole.tree)
+    env.step(0)
+    with pytest.raises(ValueError, match="began in another state"):
+        planner.resume(path, model)
 
 
 # --------------------------------------------------------------------------------- Command line

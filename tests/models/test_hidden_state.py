@@ -11,7 +11,6 @@ from worlds import started
 
 PROMISES = {"successors": 1, "reward_range": (0, 1)}
 KNOWS = "it is planned for someone who knows the simulator's whole state, also what observations hide"
-KEYED = "states with the same key have different futures"
 
 
 class Memory(gymnasium.Env):
@@ -42,33 +41,6 @@ def test_what_is_hidden_is_planned_for():
         assert plan.action == 1 and plan.certified
     for said in ("the saved state of the environment is all that its future depends on", KNOWS):
         assert said in plan.assumptions
-
-
-def test_a_key_that_hides_is_found_out():
-    env = started(Memory())
-    for key in ("observation", lambda observation: observation):
-        with pytest.raises(pacplan.BrokenPromiseError, match=KEYED):
-            pacplan.from_gymnasium(env, key=key, **PROMISES)
-    model = pacplan.from_gymnasium(env, key="observation", check=False, **PROMISES)
-    assert any(KEYED in problem for problem in model.check().problems)
-    plan = pacplan.UCT(gamma=0.9, horizon=3).plan(model, seed=0, budget=50)
-    assert "states with the same observation have the same future" in plan.assumptions
-    assert not pacplan.from_gymnasium(env, **PROMISES).check().problems
-
-
-class Lottery(Memory):
-    """Its first action decides the odds of the last reward."""
-
-    def step(self, action):
-        observation, reward, over, cut, info = super().step(action)
-        if over:
-            reward = float(self.np_random.random() < (0.9 if self.first else 0.1))
-        return observation, reward, over, cut, info
-
-
-def test_different_odds_are_different_futures():
-    model = pacplan.from_gymnasium(started(Lottery()), **PROMISES, key="observation", check=False)
-    assert any(KEYED in problem for problem in model.check().problems)
 
 
 class Outside(Memory):

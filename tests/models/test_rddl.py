@@ -114,7 +114,7 @@ def test_states_are_fluents_and_time(computers):
     # As when the environment itself is played.
     env.step({"reboot___c1": True})
     assert model.initial_state() in set(drawn)
-    assert rddl.save(env.unwrapped)[0] == 1
+    assert rddl.save(env.unwrapped)["timestep"] == 1
     later, steps = model.initial_state(), 1
     while True:
         successor, _, ended = model.step(later, {}, rng)

@@ -93,19 +93,6 @@ def test_wrappers_that_are_left_out_stand_for_what_they_wrap():
     assert [end for _, _, end in steps_of(model, model.initial_state(), [0, 1, 0, 1])] == [False] * 4
 
 
-def test_keys():
-    array = np.array([1.0, 2.0], np.float32)
-    same = {"b": (array.copy(), 3), "a": [np.int64(4), "x"]}
-    assert key_of(same) == key_of({"a": (4, "x"), "b": [array, np.int8(3)]})
-    assert key_of(array) != key_of(array.astype(np.float64))
-    own = pacplan.from_gymnasium(started(Walk()), key=lambda place: f"place {place}", **WALK)
-    state = own.initial_state()
-    assert own.step(state, 0, np.random.default_rng(0))[0].key == "place 1"
-    for key in ("observed", 3):
-        with pytest.raises(TypeError, match="key must be a function"):
-            pacplan.from_gymnasium(started(Walk()), key=key, **WALK)
-
-
 # --------------------------------------------------------------------------- What is refused, how
 
 
@@ -130,12 +117,6 @@ def test_randomness_that_belongs_to_nobody_is_found_before_planning():
     pacplan.from_gymnasium(started(Elsewhere()), check=False, **WALK)
 
 
-@pytest.mark.parametrize("key", [lambda place: [place], lambda place: np.array([place])])
-def test_keys_that_do_not_hash(key):
-    with pytest.raises(pacplan.BrokenPromiseError, match="key= must make something hashable"):
-        pacplan.from_gymnasium(started(Walk()), key=key, **WALK)
-
-
 class Bell(Walk):
     """Rings a bell far from where it starts, and hears it from then on."""
 
@@ -155,7 +136,7 @@ def test_what_changes_too_late_to_be_found_is_noticed_after_the_plan():
     planner = pacplan.UCT(gamma=0.9, horizon=4)
     planner.plan(model, seed=0, budget=100)
     env.place = 28
-    with pytest.raises(pacplan.BrokenPromiseError, match=r"Bell\.bell changed.*pacplan.recorded"):
+    with pytest.raises(pacplan.BrokenPromiseError, match=r"Bell\.bell changed.*bind it anew"):
         planner.plan(model, seed=0, budget=100)
     assert env.bell == []
 
@@ -181,7 +162,7 @@ class Locked(Walk):
 
 
 def test_environments_that_cannot_be_copied():
-    with pytest.raises(ValueError, match=r"Locked\.lock, a lock.*pacplan.recorded\(env\)"):
+    with pytest.raises(ValueError, match=r"Locked\.lock, a lock.*__getstate__"):
         pacplan.from_gymnasium(started(Locked()), **WALK)
 
 
@@ -191,9 +172,8 @@ def test_states_that_are_none():
     planner = pacplan.UCT(gamma=0.9, horizon=5)
     with pytest.raises(ValueError, match=r"call env.reset\(\)"):
         planner.plan(model, budget=10)
-    with pytest.raises(AttributeError, match="place") as caught:  # Only its own error tells.
+    with pytest.raises(AttributeError, match="place"):  # Only its own error tells.
         planner.plan(pacplan.from_gymnasium(Walk(), reward_range=(0, 1)), budget=10)
-    assert any("call env.reset() before planning" in note for note in caught.value.__notes__)
     with pytest.raises(TypeError, match=r"model.state_of\(env\)"):
         planner.plan(model, fresh, budget=10)
     with pytest.raises(ValueError, match=r"call env.reset\(\)|env.reset\(\) before"):

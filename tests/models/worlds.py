@@ -33,7 +33,7 @@ def sampled(model, horizon=1, width=20_000, gamma=1.0, seed=0, state=None):
 
 def at(model, state):
     """The model's own unwrapped environment, in a state."""
-    model._held.put(state.saved)
+    model._held.put(state)
     return model.base
 
 

@@ -144,7 +144,7 @@ class Checkpoints:
 
         Without one, it writes the first, and raises OSError if it cannot.
         """
-        search.session.log = []
+        search.session.saves = True
         if self.saved is None:
             self._write(search, 0.0)
             return 0.0

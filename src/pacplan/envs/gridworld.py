@@ -77,15 +77,14 @@ def _cells(drawing: str | Sequence[str]) -> np.ndarray[tuple[int, int], np.dtype
     rows = drawing.split() if isinstance(drawing, str) else list(drawing)
     if not rows or not all(isinstance(row, str) and row for row in rows):
         raise TypeError(f"drawing must be a list of strings, one for each row, got {drawing!r}")
-    if len({len(row) for row in rows}) > 1:
-        lengths = list(map(len, rows))
-        raise ValueError(f"the rows of the drawing must have the same length, got lengths {lengths}")
-    unknown = set("".join(rows)) - {_FREE, _WALL, _GOAL, _PIT, _START}
-    if unknown:
-        raise ValueError(
-            f"the drawing has {sorted(unknown)}; use '.' free, '#' wall, 'G' goal, 'X' pit, 'S' start"
-        )
+    if len(set(map(len, rows))) > 1:
+        raise ValueError(f"the rows of the drawing must have the same length, got {rows}")
     cells = np.array([list(row) for row in rows])
+    if unknown := set(cells.flat) - {_FREE, _WALL, _GOAL, _PIT, _START}:
+        raise ValueError(
+            f"the drawing has {sorted(map(str, unknown))}; use '.' free, '#' wall, 'G' goal, 'X' pit, "
+            "'S' start"
+        )
     if (cells == _START).sum() > 1 or not np.isin(cells, [_FREE, _START]).any():
         raise ValueError("draw at least one place to be in, '.' or 'S', and at most one start 'S'")
     return cells

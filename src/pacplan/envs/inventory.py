@@ -26,7 +26,7 @@ def inventory(
     stock falls below one level and then to fill it up to another: the (s, S) policies.
 
     States are the units in stock, 0..capacity; action a orders a units, up to what there is room for.
-    Costs are negative rewards, and reward_range runs from the worst to the best month that can happen.
+    reward_range runs from the worst to the best month that can happen.
 
     Args:
         capacity: most units in stock.
@@ -37,8 +37,8 @@ def inventory(
         holding: cost of storing a unit for a month.
     """
     room = checks.integer("capacity", capacity, least=1, most=10_000)
-    asked = np.array([checks.real("a probability of demand", p) for p in demand])
-    if not len(asked) or (asked < 0.0).any() or abs(asked.sum() - 1.0) > 1e-8:
+    asked = np.array([checks.within_one("a probability of demand", p) for p in demand])
+    if abs(asked.sum() - 1.0) > 1e-8:
         raise ValueError(f"demand must be probabilities that sum to 1, got {demand!r}")
     earns, to_order, a_unit, to_hold = (
         checks.real(name, value)

@@ -25,16 +25,15 @@ def queues(
 
     In each step either a job of kind i arrives, with probability arrivals[i], and joins its queue, or
     the server works for one slot on the kind that was chosen: a waiting job of kind i is completed
-    with probability completions[i] and pays rewards[i]. (This is a queue with Poisson arrivals and
-    exponential services, seen at its events.) With four kinds of up to 32,767 waiting jobs there are
-    2^60, about 10^18 states: the simulator is jitted, and a planner visits what it needs.
+    with probability completions[i] and pays rewards[i]. With four kinds of up to 32,767 waiting jobs
+    there are 2^60, about 10^18 states: the simulator is jitted, and a planner visits what it needs.
 
     The best decision is known, whatever the horizon and the discount: work on the kind with the
-    largest rewards[i] x completions[i] that has a job waiting. This is the c-mu rule (Cox and Smith,
-    "Queues", 1961; Buyukkoc, Varaiya and Walrand, "The c-mu rule revisited", Advances in Applied
-    Probability, 1985), which holds here because a slot of the best kind can always be exchanged for a
-    later one. By default that is kind 1, neither the best paid nor the fastest to complete. (It is
-    exact as long as no queue is full, when arrivals are lost.)
+    largest rewards[i] x completions[i] that has a job waiting. This is the c-mu rule (Buyukkoc, Varaiya
+    and Walrand, "The c-mu rule revisited", Advances in Applied Probability, 1985), which holds here
+    because a slot of the best kind can always be exchanged for a later one. By default that is kind 1,
+    neither the best paid nor the fastest to complete. (It is exact as long as no queue is full, when
+    arrivals are lost.)
 
     A state packs the numbers of waiting jobs, 15 bits for each kind: their sum of x_i 32768^i. The
     actions are the kinds; working on an empty queue is idling.

@@ -45,15 +45,14 @@ def sailing(
     It takes 1, 2, 3 or 4 minutes as it is sailed away from the wind, with the wind from behind at an
     angle, across it or up against it at an angle, times the square root of 2 if it is diagonal, and
     3 more if it changes the tack (the side on which the wind comes in) from port to starboard or
-    back. After each leg the wind stays or turns by an eighth.
+    back. After each leg the wind stays or turns by an eighth. A leg pays minus its minutes, so
+    reward_range is (-8.66, -1).
 
-    The minutes and the matrix of winds are those of Vanderbei's program ("Sailing strategies", 1996).
-    The diagonals make it the variant of Kocsis and Szepesvári ("Bandit based Monte-Carlo planning",
-    ECML 2006) and of Feldman and Domshlak ("Simple regret optimization in online planning for Markov
-    decision processes", JAIR 2014; sizes 5, 10, 20 and 40, with a horizon of 4 x size and without
-    discount). Both draw their starts at random: any state can be planned from.
-
-    Costs are negative rewards: a leg pays minus its minutes, so reward_range is (-8.66, -1).
+    The minutes and the matrix of winds are those of Vanderbei's program ("Sailing strategies", 1996);
+    the diagonals, those of Kocsis and Szepesvári ("Bandit based Monte-Carlo planning", ECML 2006) and
+    of Feldman and Domshlak ("Simple regret optimization in online planning for Markov decision
+    processes", JAIR 2014; sizes 5, 10, 20 and 40, a horizon of 4 x size, no discount), who draw their
+    starts at random.
 
     States are ((x size + y) 3 + tack) 8 + wind, with tack 0 (none), 1 (port) or 2 (starboard), and
     the wind, given by where it blows to, and the actions numbered N, NE, E, SE, S, SW, W, NW.

@@ -22,7 +22,7 @@ def actions_of(env: Any, given: Any) -> tuple[Actions, int | None]:
     space, base = env.action_space, env.unwrapped
     if callable(given):
         return given, int(space.n) if type(space).__name__ == "Discrete" else None
-    is_rddl = rddl.recognised(base)
+    is_rddl = rddl.recognised(env)
     if given is not None:
         listed = tuple(_converted(space, action) for action in given)
         if not listed:

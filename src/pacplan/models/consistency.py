@@ -4,33 +4,22 @@ A plan itself checks rewards and successors, in every call.
 """
 
 import time
-from collections import Counter
-from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pacplan.core.keys import same
 from pacplan.models.pickles import content_or_none
-from pacplan.models.states import EnvState
 
 if TYPE_CHECKING:
     from pacplan.models.environments import GymnasiumSimulator
 
 _STATES_A_WALK, _REPEATS, _STEPS_BETWEEN = 8, 4, 2
-# How many outcomes are drawn of two states with the same key, and how much the frequencies of one of
-# them must differ. With the same law they do so with probability at most 2 exp(-64 * 0.6^2) = 2e-10.
-_MOST_COMPARED, _SAMPLES, _APART = 32, 64, 0.6
 _UNSEEN = (
-    "The environment has state or randomness that copies do not see (a module's own random generator, "
-    "an object outside Python, an array that is a view of another): wrap it in pacplan.recorded, or "
-    "pass check=False if only its randomness is its own"
-)
-_OWN_LUCK = (
-    "although the same was shown first, what follows depends on the seed that was given to reset. So "
-    "there is randomness of its own, or luck that is drawn in advance, and every replay would have the "
-    "same luck, which nobody can know. Pass check=False to plan for someone who knows that luck"
+    "after a reset and the actions {}, with the same random numbers, the environment gave {} and then "
+    "{}, from the state that was brought back. It has state or randomness that copies do not see, such "
+    "as a module's own random generator, an object outside Python or an array that is a view of "
+    "another. Let its attributes hold it, or pass check=False if only its randomness is its own"
 )
 
 
@@ -68,86 +57,39 @@ def examine(
 ) -> Preflight:
     """Play random walks, in one go and by bringing back states, and draw from each state repeatedly.
 
-    It ends with a walk after a number of draws or seconds, whichever comes first.
+    It ends with a walk after a number of draws or seconds, whichever comes first; or with a problem.
     """
-    look, deadline = _Look(env, np.random.default_rng(seed)), time.perf_counter() + seconds
-    while not look.rewards or (len(look.rewards) < draws and time.perf_counter() < deadline):
-        look.walk()
-    rewards = float(min(look.rewards)), float(max(look.rewards))
-    return Preflight(len(look.rewards), look.most, rewards, tuple(look.problems.values()))
+    rng, deadline = np.random.default_rng(seed), time.perf_counter() + seconds
+    rewards: list[float] = []
+    most, problem = 1, ""
+    while not problem and (not rewards or (len(rewards) < draws and time.perf_counter() < deadline)):
+        paid, successors, problem = _walk(env, rng)
+        rewards += paid
+        most = max(most, successors)
+    problems = (problem,) if problem else ()
+    return Preflight(len(rewards), most, (float(min(rewards)), float(max(rewards))), problems)
 
 
-class _Look:
-    """What was seen so far."""
+def _walk(env: "GymnasiumSimulator", rng: np.random.Generator) -> tuple[list[float], int, str]:
+    """A random walk in one go; and again, bringing back each state on the way.
 
-    def __init__(self, env: "GymnasiumSimulator", rng: np.random.Generator) -> None:
-        self._env, self._rng = env, rng
-        self._alike: dict[Hashable, EnvState] = {}
-        self._compared = 0
-        self.problems: dict[str, str] = {}
-        self.rewards: list[float] = []
-        self.most = 1
-
-    def walk(self) -> None:
-        """A random walk, in one go; and again, bringing back each state on the way."""
-        env, rng = self._env, self._rng
-        seed, lucks = int(rng.integers(2**32)), rng.random(_STATES_A_WALK).tolist()
-        played = self._played(seed, seed, lucks)
-        if env.replayed:
-            # If the same is shown first, all must be the same. It need not be, if the reset draws
-            # what is not shown. But that cannot be told from luck to come.
-            walks = played, self._played(int(rng.integers(2**32)), seed, lucks)
-            one, other = ([content_or_none(step[1:]) for step in walk] for walk in walks)
-            if one[0] == other[0] and one != other:
-                self.problems["hidden"] = _OWN_LUCK
-        state: EnvState | None = env.reset(np.random.default_rng(seed))
-        for k, (action, *expected) in enumerate(played[1:]):
-            assert state is not None
-            if env.needs_observations:
-                self._compare(state)
-            drawn = [env.draw(state, action, rng) for _ in range(_REPEATS)]
-            self.rewards += [reward for _, reward, _ in drawn]
-            self.most = max(self.most, len({successor for successor, _, _ in drawn}))
-            # What is played in between must make no difference.
-            list(env.walk(rng, ((luck, rng) for luck in rng.random(_STEPS_BETWEEN))))
-            observation, state, *rest = env.observe(state, action, np.random.default_rng([seed, k]))
-            # The same random numbers have the same outcome, if the state is brought back in full.
-            if rest != expected[1:] or content_or_none(observation) != content_or_none(expected[0]):
-                self.problems["restored"] = (
-                    f"after a reset and the actions {[one[0] for one in played[1 : k + 2]]}, with the "
-                    f"same random numbers, the environment gave {expected} and then "
-                    f"{[observation, *rest]}, from the state that was brought back. {_UNSEEN}"
-                )
-                return
-
-    def _played(self, start: int, seed: int, lucks: list[float]) -> list[tuple[Any, ...]]:
-        """A walk in one go, after some reset."""
-        streams = ((luck, np.random.default_rng([seed, k])) for k, luck in enumerate(lucks))
-        return list(self._env.walk(np.random.default_rng(start), streams))
-
-    def _compare(self, state: EnvState) -> None:
-        """Compare a state with the first of the same key, which promises that the same follows them."""
-        first = self._alike.setdefault(state.key, state)
-        if first.saved == state.saved or self._compared >= _MOST_COMPARED:
-            return
-        self._compared += 1
-        states = first, state
-        offered = [list(self._env.actions(one)) for one in states]
-        i = int(self._rng.integers(len(offered[0])))
-        difference = f"they offer the actions {offered[0]} and {offered[1]}"
-        if same(*offered):
-            difference = f"the action {offered[0][i]} has different outcomes"
-            here, there = (
-                Counter(self._outcome(one, actions[i], seed) for seed in range(_SAMPLES))
-                for one, actions in zip(states, offered, strict=True)
-            )
-            if all(abs(here[x] - there[x]) < _APART * _SAMPLES for x in here | there):
-                return
-        self.problems["alike"] = (
-            f"states with the same key have different futures: of {first!r} and {state!r}, "
-            f"{difference}. Leave key= out, or make it tell them apart"
-        )
-
-    def _outcome(self, state: EnvState, action: Any, seed: int) -> tuple[Hashable, float]:
-        successor, reward, _ = self._env.draw(state, action, np.random.default_rng(seed))
-        return None if successor is None else successor.key, float(reward)
+    Returns rewards, the largest number of successors of a state and action, and what went wrong.
+    """
+    seed, lucks = int(rng.integers(2**32)), rng.random(_STATES_A_WALK).tolist()
+    streams = ((luck, np.random.default_rng([seed, k])) for k, luck in enumerate(lucks))
+    played = list(env.walk(np.random.default_rng(seed), streams))[1:]
+    state, rewards, most = env.reset(np.random.default_rng(seed)), list[float](), 1
+    for k, (action, *expected) in enumerate(played):
+        drawn = [env.draw(state, action, rng) for _ in range(_REPEATS)]
+        rewards += [reward for _, reward, _ in drawn]
+        most = max(most, len({successor for successor, _, _ in drawn}))
+        # What is played in between must make no difference.
+        list(env.walk(rng, ((luck, rng) for luck in rng.random(_STEPS_BETWEEN))))
+        observation, after, *rest = env.observe(state, action, np.random.default_rng([seed, k]))
+        # The same random numbers have the same outcome, if the state is brought back in full.
+        if rest != expected[1:] or content_or_none(observation) != content_or_none(expected[0]):
+            actions = [one[0] for one in played[: k + 1]]
+            return rewards, most, _UNSEEN.format(actions, expected, [observation, *rest])
+        if after is not None:
+            state = after
+    return rewards, most, ""

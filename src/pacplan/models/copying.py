@@ -7,112 +7,61 @@ are equal states, and to restore one is to load it. Invariants:
 * Attributes that stay the same from reset to reset and from step to step are held once, by the copy.
 * Random generators are not saved. The copy has one of its own of each class, which takes the place of
   all others and whose stream never goes back, so draws from one state differ.
-
-Of environments of pyRDDLGym it is known what changes.
 """
 
 from collections.abc import Iterable
-from operator import is_
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from pacplan.models import rddl
 from pacplan.models.layers import (
     ATOMIC,
     TRANSPARENT,
-    UncopiedError,
     all_layers,
+    attributes_of,
     generators_in,
     layers_of,
-    relinked,
-    seed,
-    twin_of,
-    without_windows,
 )
 from pacplan.models.pickles import GENERATORS, Pickles, UnpicklableError
+from pacplan.models.protocol import BrokenPromiseError
 
 
 class _Gone:
-    """Stands for an attribute that is no longer there."""
-
-
-class _Part:
-    """A layer of which attributes are saved.
-
-    What is saved is a tuple of the values that change. If others were bound anew, or are there, or not,
-    it is a dictionary of all that differ.
-
-    Args:
-        layer: the layer.
-        fixed: the attributes that stay the same.
-        contents: what those hold that are no generators.
-    """
-
-    def __init__(self, layer: Any, fixed: dict[str, Any], contents: dict[str, bytes]) -> None:
-        self.layer, self.fixed, self.contents = layer, fixed, contents
-        self.changing = tuple(name for name in vars(layer) if name not in fixed)
-        self._names, self._held = (*fixed, *self.changing), tuple(fixed.values())
-
-    def saved(self, now: dict[str, Any]) -> Any:
-        """What is to be saved of the attributes that a layer has now."""
-        if len(now) == len(self._names):
-            try:
-                found = tuple(map(now.__getitem__, self._names))
-                if all(map(is_, self._held, found)):
-                    return found[len(self._held) :]
-            except KeyError:
-                pass
-        values = {name: now.get(name, _Gone) for name in (*self._names, *now)}
-        return {n: v for n, v in values.items() if n not in self.fixed or v is not self.fixed[n]}
-
-    def restore(self, saved: Any) -> None:
-        """Put back what was saved: the whole dictionary, so that what a step has added is gone."""
-        if isinstance(saved, tuple):
-            self.layer.__dict__ = self.fixed | dict(zip(self.changing, saved, strict=True))
-        else:
-            own = self.fixed | saved
-            self.layer.__dict__ = {name: v for name, v in own.items() if v is not _Gone}
+    """Stands for an attribute that is not there."""
 
 
 class EnvCopy:
-    """A copy of an environment. `divide` must be called before anything is saved.
+    """A copy of any environment that can be pickled. `divide` is called before anything is saved.
 
     Attributes:
         layers: the copies of its wrappers from the outside in, and of itself.
-        names: of the attributes that change, a tuple for each layer.
     """
 
     def __init__(self, env: Any) -> None:
-        self._rddl = rddl.recognised(env.unwrapped)
-        self._own: dict[type, Any] = {}  # generators
-        self._parts: list[_Part] = []
-        self._generators: Iterable[Any] = ()
-        self._stream: Any = None
-        if self._rddl:
-            self.layers = twin_of(env, copied=True)
-            self._plain = Pickles(self.layers, self._own)
-        else:
-            self._copy(env)
-        _ = getattr(self.layers[-1], "np_random", None)  # Made on first use.
-        self._find_generators()
-
-    def _copy(self, env: Any) -> None:
         live = layers_of(env)
         # Made without a constructor: many environments define a copy as a fresh start.
         self.layers = [object.__new__(type(layer)) for layer in live]
+        self._own: dict[Any, Any] = {}  # generators by class, and what cannot be pickled by address
         self._plain = Pickles(self.layers, self._own)
+        self._stream: Any = None
+        attributes = list(map(attributes_of, live))
         also = self._counterparts(env)
-        attributes = [without_windows(vars(layer)) for layer in live]
         for layer, held in zip(live, attributes, strict=True):
             for name, value in held.items():
                 self._content(layer, name, value, also)
         copied = self._plain.loads(self._plain.dumps(attributes, also))
         for layer, held in zip(self.layers, copied, strict=True):
             vars(layer).update(held)
-        if vars(self.layers[-1]).get("render_mode") is not None:
-            self.layers[-1].render_mode = None
-        relinked(self.layers)
+        for outer, inner in pairwise(self.layers):
+            vars(outer)["env"] = inner
+        base = self.layers[-1]
+        if isinstance(found := getattr(base, "np_random", None), np.random.Generator):
+            base.np_random = self._own.setdefault(np.random.Generator, found)  # Made on first use.
+        self._generators = self._own_generators()
+
+    def _own_generators(self) -> list[Any]:
+        return [thing for thing in self._own.values() if isinstance(thing, GENERATORS)]
 
     def _counterparts(self, env: Any) -> dict[int, int]:
         """The numbers of our layers, by the addresses of those in their place.
@@ -132,119 +81,101 @@ class EnvCopy:
         try:
             return self._plain.dumps(value, also)
         except UnpicklableError as error:
-            raise UncopiedError(
+            raise ValueError(
                 f"{type(self.layers[-1]).__name__} cannot be copied: {type(layer).__name__}.{name}, a "
-                f"{type(value).__name__}, raises {error}. To replay it from its seed and actions, wrap "
-                "it before you reset it: env = pacplan.recorded(env)"
+                f"{type(value).__name__}, raises {error}. Give its class methods with which it can be "
+                "pickled (__getstate__ and __setstate__), or make a pacplan.Simulator whose states are "
+                "the actions taken, and whose step plays them again"
             ) from error
 
-    def divide(self, moments: Iterable[int]) -> None:
-        """Tell what changes at moments of play, so many steps after a reset, from what does not."""
-        copied = self.layers[:-1] if self._rddl else self.layers
-        changing: set[tuple[int, str]] = set()
-        first: dict[tuple[int, str], bytes] = {}
-        held: dict[tuple[int, str], Any] = {}
-        for steps in moments:
-            for i, layer in enumerate(copied):
-                for name, value in vars(layer).items():
-                    at = i, name
-                    if at in changing or name == "env" or isinstance(value, GENERATORS):
-                        continue
-                    # One that steps bind anew counts as changing, too: then all states save it.
-                    bound = steps > 0 and held.setdefault(at, value) is not value
-                    held[at] = value
-                    found = self._content(layer, name, value)
-                    if bound or first.setdefault(at, found) != found:
-                        changing.add(at)
-        shared: list[Any] = []
-        for i, layer in enumerate(copied):
-            fixed = {name: v for name, v in vars(layer).items() if (i, name) not in changing}
-            contents = {}
-            for name, value in fixed.items():
-                if isinstance(value, GENERATORS):
-                    fixed[name] = self._own.setdefault(type(value), value)
-                else:
-                    contents[name] = self._content(layer, name, value)
-                    shared += [] if type(value) in ATOMIC else [value]
-            self._parts.append(_Part(layer, fixed, contents))
-        self.names = tuple(part.changing for part in self._parts)
+    def divide(self, moments: Iterable[Any]) -> None:
+        """Tell what changes at moments of play from what does not.
+
+        What is bound anew changes, too, even if it holds the same: so all states save it.
+        """
+        self._parts = []  # Of each layer: itself, its fixed attributes, and what those hold.
+        for layer in self.layers:
+            fixed = dict(vars(layer))
+            values = {n: v for n, v in fixed.items() if not isinstance(v, GENERATORS)}
+            contents = {name: self._content(layer, name, value) for name, value in values.items()}
+            self._parts.append((layer, fixed, contents))
+        for _ in moments:
+            for layer, fixed, contents in self._parts:
+                now = vars(layer)
+                for name, value in tuple(fixed.items()):
+                    same = now.get(name, _Gone) is value
+                    if name in contents:
+                        same = same and self._content(layer, name, value) == contents[name]
+                    if not same:
+                        del fixed[name]
+                        contents.pop(name, None)
+        held = (fixed[name] for _, fixed, contents in self._parts for name in contents)
+        shared = [value for value in held if type(value) not in ATOMIC]
         self._pickles = Pickles([*self.layers, *shared], self._own)
 
     def changed(self) -> list[str]:
-        """What all states share and has changed after all."""
+        """Names of what all states share and has changed after all."""
         return [
-            f"{type(part.layer).__name__}.{name}"
-            for part in self._parts
-            for name, held in part.contents.items()
-            if self._content(part.layer, name, part.fixed[name]) != held
+            f"{type(layer).__name__}.{name}"
+            for layer, fixed, contents in self._parts
+            for name, content in contents.items()
+            if self._content(layer, name, fixed[name]) != content
         ]
 
     # Saving and restoring.
 
     def saved(self) -> bytes:
         """What brings back the state that the copy is in."""
-        saved = [part.saved(part.layer.__dict__) for part in self._parts]
-        if self._rddl:
-            saved.append(rddl.save(self.layers[-1]))
-        return self._pickles.dumps(saved)
+        parts = self._parts
+        return self._pickles.dumps([_changes(layer.__dict__, fixed) for layer, fixed, _ in parts])
 
     def take(self, env: Any) -> None:
         """Bring the copy to the state that an environment of the same kind is in."""
-        live = layers_of(env)
         also, theirs = self._counterparts(env), dict[int, int]()
-        saved: list[Any] = []
-        for part, layer in zip(self._parts, live, strict=False):
-            now = without_windows(vars(layer))
-            for name, value in part.fixed.items():
-                if name not in part.contents or name in ("env", "render_mode", "_np_random_seed"):
+        saved = []
+        for live, (layer, fixed, contents) in zip(layers_of(env), self._parts, strict=True):
+            now = attributes_of(live)
+            for name, value in fixed.items():
+                if name not in contents or name in ("env", "_np_random_seed"):
                     now[name] = value
                 elif name in now and (
-                    now[name] is value
-                    or self._content(layer, name, now[name], also) == part.contents[name]
+                    now[name] is value or self._content(layer, name, now[name], also) == contents[name]
                 ):
                     if type(value) not in ATOMIC:
                         theirs[id(now[name])] = self._pickles.numbers[id(value)]
                     now[name] = value
-            saved.append(part.saved(now))
-        if self._rddl:
-            saved.append(rddl.save(live[-1]))
+            saved.append(dict(sorted(_changes(now, fixed).items())))
         # What refers to theirs is to refer to ours.
         self.put(self._pickles.dumps(saved, also | theirs))
 
     def put(self, data: bytes) -> None:
         """Bring the copy to a state."""
-        saved = self._pickles.loads(data)
-        for part, found in zip(self._parts, saved, strict=False):
-            part.restore(found)
-        if self._rddl:
-            rddl.restore(self.layers[-1], saved[-1])
-        else:
-            self._generators = self._own.values()
+        for (layer, fixed, _), found in zip(self._parts, self._pickles.loads(data), strict=True):
+            layer.__dict__ = fixed | found
+        self._generators = self._own_generators()
 
     # Playing.
-
-    def _find_generators(self) -> None:
-        """Look for the generators that are in use, after something else than `put`."""
-        self._generators = generators_in(map(vars, self.layers))
 
     def forget_stream(self) -> None:
         """Let the next draw depend on its generator alone, not on draws before."""
         self._stream = None
 
     def _seed(self, rng: np.random.Generator) -> None:
-        """Give every generator of the environment a state of its own, drawn from `rng`."""
+        """Give every random generator of the environment a state that is drawn from `rng`."""
         number = int(rng.integers(2**32))
-        kinds: list[type] = []
         for generator in self._generators:
-            seed(generator, (number + kinds.count(type(generator))) % 2**32)
-            kinds.append(type(generator))
+            if isinstance(generator, np.random.Generator):
+                bits = generator.bit_generator
+                bits.state = type(bits)(number).state
+            else:
+                generator.seed(number)
         self._stream = rng
 
     def reset(self, rng: np.random.Generator) -> Any:
         """Reset the environment; returns the observation."""
         self._seed(rng)
         observation, _ = self.layers[0].reset()
-        self._find_generators()
+        self._generators = generators_in(map(vars, self.layers))
         return observation
 
     def step(self, action: Any, rng: np.random.Generator) -> Any:
@@ -252,3 +183,13 @@ class EnvCopy:
         if rng is not self._stream:
             self._seed(rng)
         return self.layers[0].step(action)
+
+
+def _changes(now: dict[str, Any], fixed: dict[str, Any]) -> dict[str, Any]:
+    """Those of the attributes that a layer has now that are not the fixed ones."""
+    if not fixed.keys() <= now.keys():
+        raise BrokenPromiseError(
+            f"the environment has removed its attributes {sorted(fixed.keys() - now.keys())}, so that "
+            "earlier states cannot be brought back; let it bind None instead"
+        )
+    return {name: value for name, value in now.items() if fixed.get(name, _Gone) is not value}

@@ -2,52 +2,41 @@
 
 import copy
 import time
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from pacplan.models import layers
+from pacplan.models import layers, rddl
 from pacplan.models.actions import Actions
 from pacplan.models.consistency import Preflight, examine
 from pacplan.models.copying import EnvCopy
-from pacplan.models.pickles import content
 from pacplan.models.protocol import BrokenPromiseError
 from pacplan.models.simulator import Simulator, numbered
 from pacplan.models.states import EnvState
 
-# To find out what changes: so many walks, when to look, and after how many seconds to do with two.
+# To find out what changes: so many walks, when to look, and after how many seconds to cut them short.
 _WALKS, _MOMENTS, _SECONDS = 3, (0, 1, 3, 8, 16, 32), 0.5
 
 
 class GymnasiumSimulator(Simulator):
     """An environment that is brought back to earlier states, made by `from_gymnasium`.
 
-    It holds a detached environment, an `EnvCopy` or an `EnvReplay`, and draws from any state of it. A
-    key of the observation identifies the state; without one, what is saved does.
+    It holds a copy of the environment, and draws from any state of it.
     """
 
-    def __init__(
-        self,
-        env: Any,
-        held: Any,
-        *,
-        actions: Actions,
-        key: Callable[[Any], Hashable] | None,
-        **promises: Any,
-    ) -> None:
-        self._env, self._held, self._choices, self._key = env, held, actions, key
-        self.base, self.replayed = held.layers[-1], not isinstance(held, EnvCopy)
-        if isinstance(held, EnvCopy):
-            held.divide(self._moments())
+    def __init__(self, env: Any, *, actions: Actions, **promises: Any) -> None:
+        self._env, self._choices = env, actions
+        self._held = rddl.RDDLCopy(env) if rddl.recognised(env) else EnvCopy(env)
+        self.base = self._held.layers[-1]
+        self._held.divide(self._moments())
         offered: Any = self._offered_in
         if not callable(actions):
             offered = len(actions) if numbered(actions) else list(actions)
         super().__init__(self.draw, actions=offered, **promises)
         self.anywhere = False  # There is one environment.
-        self.needs_observations = key is not None
         spec = getattr(self.base, "spec", None)
-        self._name = layers.names_of(held.layers) + ("" if spec is None else f" of {spec.id}")
+        self._name = layers.names_of(self._held.layers) + ("" if spec is None else f" of {spec.id}")
 
     def __reduce__(self) -> Any:
         raise TypeError("the model of an environment cannot be copied or pickled; make it anew")
@@ -55,52 +44,34 @@ class GymnasiumSimulator(Simulator):
     def _moments(self) -> Iterator[int]:
         """Play a little, and stop now and then: after so many steps."""
         rng, deadline = np.random.default_rng(0), time.perf_counter() + _SECONDS
-        for walk in range(_WALKS):
+        for _ in range(_WALKS):
             steps = ((rng.random(), rng) for _ in range(_MOMENTS[-1]))
-            for step, (_, _, _, ended) in enumerate(self.walk(rng, steps)):
-                if ended or step in _MOMENTS:
+            for step, (*_, ended) in enumerate(self.walk(rng, steps)):
+                late = step > 0 and time.perf_counter() > deadline
+                if late or ended or step in _MOMENTS:
                     yield step
-                late = time.perf_counter() > deadline
-                if late and step >= _MOMENTS[3]:
+                if late:
                     break
-            if walk and late:
-                break
 
     # States.
-
-    def _taken(self, observation: Any) -> EnvState:
-        """The state that the environment is in, after a reset or a step that showed something."""
-        saved = self._held.saved()
-        try:
-            key = saved if self._key is None else self._key(observation)
-            hash(key)
-        except TypeError as error:
-            raise BrokenPromiseError(
-                "key= must make something hashable of an observation, such as a tuple or a number, but "
-                f"of {observation!r} it does not: {error}"
-            ) from error
-        return EnvState(key, saved, self._held.names)
 
     def initial_state(self) -> EnvState:
         """The state that the environment is in now."""
         return self.state_of(self._env)
 
-    def state_of(self, env: Any, observation: Any = None) -> EnvState:
-        """The state that an environment of the same kind is in now.
-
-        Args:
-            env: the environment.
-            observation: what it showed last, for a model with a `key`. Without it, the state of such a
-                model is taken for one that was never seen.
-        """
-        layers.check_same_kind(env, self._held.layers[0])
+    def state_of(self, env: Any) -> EnvState:
+        """The state that an environment of the same kind is in now."""
+        here, there = layers.layers_of(env), self._held.layers
+        if list(map(type, here)) != list(map(type, there)):
+            raise ValueError(
+                f"the model is one of {layers.names_of(there)}, but this environment is "
+                f"{layers.names_of(here)}"
+            )
         if any(vars(layer).get("_has_reset") is False for layer in layers.all_layers(env)):
             raise ValueError("the environment has no state yet; call env.reset() before planning")
         # By way of our own, so that it looks just like a state that a step has led to.
         self._held.take(env)
-        if self._key is not None and observation is None:
-            return EnvState(object(), self._held.saved(), self._held.names)
-        return self._taken(observation)
+        return EnvState(self._held.saved())
 
     def _check_state(self, state: Any, name: str) -> None:
         if not isinstance(state, EnvState):
@@ -110,17 +81,12 @@ class GymnasiumSimulator(Simulator):
                 "another one is"
             )
 
-    def mark(self, state: EnvState) -> bytes:
-        """What a checkpoint compares to recognise the state that was planned from."""
-        return content(getattr(state.saved, "mark", state.saved))
-
     def verify(self) -> None:
         """Raise BrokenPromiseError if what all states share has changed."""
         if changed := self._held.changed():
             raise BrokenPromiseError(
                 f"during the plan, {', '.join(changed)} changed, which all states share, because it "
-                "had not changed when the environment was tried; let reset begin it anew, or wrap the "
-                "environment in pacplan.recorded"
+                "had not changed when the environment was tried; let reset or step bind it anew"
             )
 
     def forget_stream(self) -> None:
@@ -141,32 +107,28 @@ class GymnasiumSimulator(Simulator):
         return offered
 
     def _offered_in(self, state: EnvState) -> Sequence[Any]:
-        self._held.put(state.saved)
+        self._held.put(state)
         return self._offered()
 
     def actions(self, state: EnvState) -> tuple[Any, ...]:
         """The actions available in a state: copies, with which the user may do what he likes."""
-        return tuple(map(own_copy, super().actions(state)))
+        return copy.deepcopy(super().actions(state))
 
     def draw(
         self, state: EnvState, action: Any, rng: np.random.Generator
     ) -> tuple[EnvState | None, Any, bool]:
         """One transition: (next state, reward, whether the episode ended)."""
-        try:
-            return self.observe(state, action, rng)[1:]
-        except AttributeError as error:
-            error.add_note("if the environment was not reset, call env.reset() before planning")
-            raise
+        return self.observe(state, action, rng)[1:]
 
     def observe(
         self, state: EnvState, action: Any, rng: np.random.Generator
     ) -> tuple[Any, EnvState | None, Any, bool]:
         """One transition: (observation, next state, reward, whether the episode ended)."""
-        self._held.put(state.saved)
+        self._held.put(state)
         # The action is the environment's own: it may do with it what it likes.
-        observation, reward, terminated, truncated, _ = self._held.step(own_copy(action), rng)
+        observation, reward, terminated, truncated, _ = self._held.step(copy.deepcopy(action), rng)
         ended = bool(terminated or truncated)
-        return observation, None if ended else self._taken(observation), reward, ended
+        return observation, None if ended else EnvState(self._held.saved()), reward, ended
 
     def walk(
         self, start: np.random.Generator, steps: Iterable[tuple[float, np.random.Generator]]
@@ -178,8 +140,10 @@ class GymnasiumSimulator(Simulator):
         yield None, copy.deepcopy(self._held.reset(start)), 0.0, False
         for luck, rng in steps:
             offered = self._offered()
-            action = own_copy(offered[int(luck * len(offered))])  # A step may change the environment's.
-            observation, reward, terminated, truncated, _ = self._held.step(own_copy(action), rng)
+            action = copy.deepcopy(
+                offered[int(luck * len(offered))]
+            )  # A step may change the environment's.
+            observation, reward, terminated, truncated, _ = self._held.step(copy.deepcopy(action), rng)
             # Copies: the next step may change the very same objects.
             yield copy.deepcopy((action, observation, reward, bool(terminated or truncated)))
             if terminated or truncated:
@@ -187,7 +151,8 @@ class GymnasiumSimulator(Simulator):
 
     def reset(self, rng: np.random.Generator) -> EnvState:
         """A first state, drawn by the environment's own `reset`."""
-        return self._taken(self._held.reset(rng))
+        self._held.reset(rng)
+        return EnvState(self._held.saved())
 
     def check(self, draws: int = 2000, seed: int = 0) -> Preflight:
         """Draw from random states and report what was seen, and which promises were broken."""
@@ -196,8 +161,3 @@ class GymnasiumSimulator(Simulator):
     def fingerprint(self) -> str:
         """What identifies this model: its promises. Sessions compare what the environment holds."""
         return repr(self)
-
-
-def own_copy(action: Any) -> Any:
-    """A copy of an action, which may be changed."""
-    return action if type(action) in layers.ATOMIC else copy.deepcopy(action)

@@ -1,22 +1,17 @@
 """Environments of Gymnasium as models: exact tables if they publish one, else simulators."""
 
-import importlib
-from collections.abc import Callable, Hashable, Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from pacplan.core import checks
-from pacplan.core.keys import key_of
 from pacplan.models.actions import actions_of
 from pacplan.models.consistency import examine
-from pacplan.models.copying import EnvCopy
 from pacplan.models.environments import GymnasiumSimulator
-from pacplan.models.layers import RECORDER, TIME_LIMIT, UncopiedError, all_layers
+from pacplan.models.layers import TIME_LIMIT, all_layers
 from pacplan.models.protocol import BrokenPromiseError
 from pacplan.models.published import GymnasiumTable, check_table, published, table_of
 
 _DRAWS = 200
-# It takes more draws to meet states that are taken for each other.
-_KEYED_DRAWS = 1000
 _SECONDS = 1.0
 _ALL_SEEING = (
     "it is planned for someone who knows the simulator's whole state, also what observations hide"
@@ -29,7 +24,6 @@ def from_gymnasium(
     successors: int | None = None,
     reward_range: tuple[float, float] | None = None,
     actions: Sequence[Any] | Callable[[Any], Sequence[Any]] | None = None,
-    key: Callable[[Any], Hashable] | Literal["observation"] | None = None,
     states: int | None = None,
     table: bool = True,
     check: bool = True,
@@ -47,12 +41,8 @@ def from_gymnasium(
 
     An environment that publishes its transitions as `env.unwrapped.P`, as FrozenLake does, becomes an
     exact `TabularMDP`. Any other becomes a simulator, which restores a private copy to the requested
-    state and steps it. If it cannot be copied, as LunarLander, wrap it in `pacplan.recorded`, so that
-    it is replayed.
-
-    States are the same if their saved content is the same, bit by bit, except for random generators.
-    So the plan is for a player who sees what an observation hides. An episode ends by `terminated`, and
-    by `truncated` if the environment itself says so.
+    state and steps it. So its state must be in attributes that can be pickled. States are the same if
+    their pickles are, so the plan is for a player who sees what an observation hides.
 
     Args:
         env: the environment. Wrappers apply, except those that only check, record, draw or limit time.
@@ -66,10 +56,8 @@ def from_gymnasium(
             continuous space, list some actions: tuples and lists become arrays of the space's type. Or
             a function of the unwrapped environment that lists the actions of its current state.
             `plan.action` is what `env.step` takes.
-        key: a function of the observation whose result identifies states: hashable, and equal only
-            for states with the same future. "observation": its content. By default all that is saved.
         states: the maximum number of distinct states. Once `Atlas` has seen as many, it knows that
-            there are no others. With a key, plan from `model.state_of(env, observation)`.
+            there are no others.
         table: False: do not use the table that the environment publishes.
         check: check that states are brought back in full, by a few hundred draws.
 
@@ -81,35 +69,25 @@ def from_gymnasium(
         raise TypeError(f"env must be a Gymnasium environment, got {type(env).__name__}")
     if hasattr(env, "num_envs"):
         raise TypeError(f"{type(env).__name__} is a vector of environments; pass one of them")
-    if key is not None and key != "observation" and not callable(key):
-        raise TypeError(f"key must be a function of the observation or 'observation', got {key!r}")
     promised = None if reward_range is None else checks.interval("reward_range", reward_range, "reward")
     found = published(env) if table and actions is None else None
     if found is not None:
         if check:
             check_table(env, found)
         exact = table_of(env, found, promised)
-        exact.assumptions = _assumptions(env, exact, key)
+        exact.assumptions = _assumptions(env, exact)
         return exact
     offered, most = actions_of(env, actions)
-    kind: Any = EnvCopy
-    if type(env).__name__ == RECORDER:
-        from pacplan.models import recording
-
-        kind = recording.EnvReplay
     model = GymnasiumSimulator(
         env,
-        kind(env),
         actions=offered,
-        key=key_of if key == "observation" else key,
         max_actions=most,
         successors=successors,
         states=states,
         reward_range=promised or (0.0, 1.0),
     )
     if check or promised is None:
-        draws = _KEYED_DRAWS if key is not None else _DRAWS
-        report = examine(model, draws=draws, seconds=_SECONDS)
+        report = examine(model, draws=_DRAWS, seconds=_SECONDS)
         if promised is None:
             raise ValueError(
                 "pass reward_range=(lowest, highest), the known range of rewards. Some draws paid from "
@@ -117,41 +95,26 @@ def from_gymnasium(
             )
         if report.problems:
             raise BrokenPromiseError(
-                "\n- ".join(
-                    [
-                        f"{type(env.unwrapped).__name__} does not do what the model promises:",
-                        *report.problems,
-                    ]
-                )
+                f"{type(env.unwrapped).__name__} does not do what the model promises: "
+                f"{report.problems[0]}"
             )
-    model.assumptions = _assumptions(env, model, key)
+    model.assumptions = _assumptions(env, model)
     return model
 
 
-def _assumptions(env: Any, model: Any, key: Any) -> tuple[str, ...]:
+def _assumptions(env: Any, model: Any) -> tuple[str, ...]:
     """What everything said about the model depends on, in words."""
-    hidden: str | None = _ALL_SEEING
+    stated = ["the saved state of the environment is all that its future depends on", _ALL_SEEING]
     if isinstance(model, GymnasiumTable):
-        stated = ["the environment behaves as its table says"]
+        stated[0] = "the environment behaves as its table says"
         space = env.observation_space
         if type(space).__name__ == "Discrete" and (space.start, space.n) == (0, model.states - 1):
-            hidden = None  # Observations are the states of the table.
-    elif model.replayed:
-        stated = [
-            "the same seed, actions and random numbers lead the environment to the same state",
-            "all that is random in a step comes from the environment's own generators",
-        ]
-    else:
-        stated = ["the saved state of the environment is all that its future depends on"]
-    if key is not None and not model.known:
-        what = "observation" if key == "observation" else "key"
-        hidden = f"states with the same {what} have the same future"
-    limits = [
+            stated.pop()  # Observations are the states of the table.
+    return *stated, *(
         f"the limit of {layer._max_episode_steps} steps of an episode is not reached"
         for layer in all_layers(env)
         if type(layer).__name__ == TIME_LIMIT
-    ]
-    return *stated, *([hidden] if hidden else []), *limits
+    )
 
 
 def make(name: str, seed: int | None = 0, **settings: Any) -> GymnasiumTable | GymnasiumSimulator:
@@ -162,43 +125,16 @@ def make(name: str, seed: int | None = 0, **settings: Any) -> GymnasiumTable | G
         seed: for the environment's `reset`.
         settings: for `from_gymnasium` those that it has, the others for `gymnasium.make`.
     """
-    gymnasium = _library(name)
+    try:
+        import gymnasium
+    except ImportError:
+        raise ImportError(
+            f"{name!r} needs Gymnasium, which is not installed: pip install pacplan[gym]"
+        ) from None
     own = from_gymnasium.__kwdefaults__ or {}
     try:
         env: Any = gymnasium.make(name, **{k: v for k, v in settings.items() if k not in own})
     except gymnasium.error.Error as error:
         raise ValueError(f"cannot make {name!r}: {error}") from error
-    own = {name: value for name, value in settings.items() if name in own}
-    try:
-        env.reset(seed=seed)
-        return from_gymnasium(env, **own)
-    except UncopiedError:
-        env = recorded(env)
-        env.reset(seed=seed)
-        return from_gymnasium(env, **own)
-
-
-def _library(name: str) -> Any:
-    try:
-        return importlib.import_module("gymnasium")
-    except ImportError:
-        raise ImportError(
-            f"{name!r} needs Gymnasium, which is not installed: pip install pacplan[gym]"
-        ) from None
-
-
-def recorded(env: Any) -> Any:
-    """The environment in a wrapper that records how it got where it is, so that it can be replayed.
-
-        env = pacplan.recorded(gymnasium.make("LunarLander-v3"))
-        env.reset(seed=0)
-        model = pacplan.from_gymnasium(env, reward_range=(-200, 200))
-
-    For environments that cannot be copied, or whose copies share what they must not. It must be the
-    outermost wrapper, and be reset before use. A reset without a seed gets one, drawn from the last
-    that was given.
-    """
-    _library("pacplan.recorded")
-    from pacplan.models.recording import ActionRecorder
-
-    return ActionRecorder(env)
+    env.reset(seed=seed)
+    return from_gymnasium(env, **{k: v for k, v in settings.items() if k in own})

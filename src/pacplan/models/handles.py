@@ -66,7 +66,7 @@ class TableHandle(NamedTuple):
 
 
 class CompiledHandle(NamedTuple):
-    """A jitted simulator: addresses of its two functions (STEP, COUNT); 0 if it is none."""
+    """A jitted simulator: addresses of its two functions (STEP, COUNT); 0 if there is none."""
 
     step: int
     counter: int
@@ -79,7 +79,6 @@ class PythonHandle(NamedTuple):
     counter: int
     locator: int
     seeder: int
-    actions: int  # 0 if they vary
     answer: Any  # one record of ANSWER
     point: NDArray[np.float64]  # how many coordinates a state has, and what they are
 
@@ -95,27 +94,18 @@ class KnowledgeHandle(NamedTuple):
 
 
 class Handle(NamedTuple):
-    """A model of any kind."""
+    """A model of any kind: the parts of other kinds are empty.
 
-    table: TableHandle
-    compiled: CompiledHandle
-    python: PythonHandle
-    knowledge: KnowledgeHandle
+    `actions` is their number in every state of a simulator, 0 if it varies.
+    """
 
-
-def handle_of(
-    table: TableHandle | None = None,
-    compiled: CompiledHandle | None = None,
-    python: PythonHandle | None = None,
-) -> Handle:
-    """The handle of a model of one kind, of which nothing else is known."""
-    nothing = np.zeros((0, 0, 0, 0), OUTCOME)
-    return Handle(
-        table or TableHandle(nothing, np.zeros(0, np.int32), False, False, 0.0, 1.0),
-        compiled or CompiledHandle(0, 0),
-        python or PythonHandle(0, 0, 0, 0, 0, np.zeros(1, ANSWER), np.zeros(1)),
-        KnowledgeHandle(False, False, False, 0, np.zeros(2)),
+    table: TableHandle = TableHandle(
+        np.zeros((0, 0, 0, 0), OUTCOME), np.zeros(0, np.int32), False, False, 0.0, 1.0
     )
+    compiled: CompiledHandle = CompiledHandle(0, 0)
+    python: PythonHandle = PythonHandle(0, 0, 0, 0, np.zeros(1, ANSWER), np.zeros(1))
+    knowledge: KnowledgeHandle = KnowledgeHandle(False, False, False, 0, np.zeros(2))
+    actions: int = 0
 
 
 @inlined
@@ -129,11 +119,11 @@ def action_count(handle: Handle, state: int, h: int) -> int:
     """Number of actions available in `state` after h steps; they are 0 .. count - 1."""
     if is_table(handle):
         return int(handle.table.action_counts[state])
+    if handle.actions != 0:
+        return handle.actions
     if handle.compiled.counter != 0:
         return int(_run_count(handle.compiled.counter, (np.int64(state),)))
     python = handle.python
-    if python.actions != 0:
-        return python.actions
     call_python(python.counter, state, 0, 0)
     return int(python.answer[0].actions)
 

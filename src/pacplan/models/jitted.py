@@ -13,7 +13,7 @@ from numba.core.errors import NumbaError
 from pacplan.compiled.jit import address_of
 from pacplan.compiled.streams import streams
 from pacplan.models import handles
-from pacplan.models.handles import COUNT, STEP, CompiledHandle, handle_of
+from pacplan.models.handles import COUNT, STEP, CompiledHandle, Handle
 from pacplan.models.protocol import BrokenPromiseError, Session
 
 # How often a function is called again to find out what it raised.
@@ -29,16 +29,11 @@ class JittedSession(Session):
 
     def agree(self, state: Any, actions: tuple[Any, ...]) -> None:
         """Check that the user's function still says that the state offers as many actions."""
-        self._compare_counts(int(state), {len(actions)}, 1)
-
-    def _compare_counts(self, key: int, counts: set[int], times: int) -> None:
-        if callable(self._model.offered):
-            counts |= {int(self._model.offered(key)) for _ in range(times)}
-        if len(counts) > 1:
-            one, other = sorted(counts)[:2]
+        asked = self._model.offered
+        if callable(asked) and (count := int(asked(int(state)))) != len(actions):
             raise BrokenPromiseError(
-                f"actions({key}) returned {one} and {other}; it must always return the same number of "
-                "actions of a state"
+                f"actions({state}) returned {len(actions)} and then {count}; it must always return the "
+                "same number of actions of a state"
             )
 
     def diagnose(self, key: int, action: int | None, h: int) -> None:
@@ -47,7 +42,7 @@ class JittedSession(Session):
         (rng,) = streams(self._seed.spawn(1)[0], 1)
         try:
             if action is None:
-                self._compare_counts(key, set(), _CALLED_AGAIN)
+                self._model.offered(key)
                 return
             for _ in range(_CALLED_AGAIN):
                 self._model.step(key, action, rng, *(() if self._model.stationary else (h,)))
@@ -59,8 +54,10 @@ class JittedSession(Session):
 
 @cache
 def _handle(step: Any, actions: int | Callable[[Any], Any], stationary: bool) -> handles.Handle:
-    addresses = address_of(_compiled_step(step, stationary)), address_of(_compiled_count(actions))
-    return handle_of(compiled=CompiledHandle(*addresses))
+    address = address_of(_compiled_step(step, stationary))
+    if callable(actions):
+        return Handle(compiled=CompiledHandle(address, address_of(_compiled_count(actions))))
+    return Handle(compiled=CompiledHandle(address, 0), actions=actions)
 
 
 @cache
@@ -106,27 +103,19 @@ def _check_signature(step: Any, stationary: bool) -> None:
 
 
 @cache
-def _compiled_count(actions: int | Callable[[Any], Any]) -> Any:
-    """The number of actions as a compiled function of the state.
-
-    It is 0 if the user's function raised, or gave two different answers: see `diagnose`.
-    """
+def _compiled_count(actions: Callable[[Any], Any]) -> Any:
+    """The number of actions as a compiled function of the state; 0 if the user's function raised."""
 
     def asked(state):  # type: ignore[no-untyped-def]
         count = np.int64(0)
         try:
-            count = np.int64(actions(state))  # type: ignore[operator]
-            if np.int64(actions(state)) != count:  # type: ignore[operator]
-                count = np.int64(0)
+            count = np.int64(actions(state))
         except Exception:
             count = np.int64(0)
         return count
 
-    def same(state):  # type: ignore[no-untyped-def]
-        return np.int64(actions)  # type: ignore[arg-type]
-
     try:
-        return numba.cfunc(COUNT)(asked if callable(actions) else same)
+        return numba.cfunc(COUNT)(asked)
     except (NumbaError, TypeError) as error:
         raise TypeError(
             f"the jitted function given as actions must take an integer state and return the number "

@@ -7,7 +7,7 @@ and the number h of steps taken, or of the state alone.
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -90,17 +90,6 @@ class Constant:
         return self.value
 
 
-@dataclass(frozen=True)
-class OfState:
-    """A function of the state alone."""
-
-    function: Callable[[Any], Any]
-
-    def __call__(self, state: Any, h: int) -> Any:
-        """Its answer, whatever the step."""
-        return self.function(state)
-
-
 def bounds_of(bounds: Bounds, state: Any, h: int) -> tuple[float, float]:
     """Bounds on the value of a state after h steps."""
     lower, upper = bounds
@@ -124,7 +113,7 @@ def check_bounds(bounds: Any) -> Bounds | None:
             f"and the number of steps taken, got {bounds!r}"
         )
     lower, upper = (
-        _of_state_and_steps(bound)
+        check_guidance("each of value_bounds", bound)
         if callable(bound)
         else Constant(checks.real("each of value_bounds", bound))
         for bound in bounds
@@ -132,20 +121,15 @@ def check_bounds(bounds: Any) -> Bounds | None:
     return lower, upper
 
 
-def check_guidance(name: str, function: Any) -> Function | None:
-    """A function of (state, h), or None."""
+def check_guidance(name: str, function: Any) -> Any:
+    """A function of (state, h), or None. A function of the state alone becomes one."""
     if function is None:
         return None
-    if callable(function):
-        return _of_state_and_steps(function)
-    raise TypeError(
-        f"{name} must be a function of the state, or of the state and the number of steps taken, "
-        f"got {function!r}"
-    )
-
-
-def _of_state_and_steps(function: Callable[..., Any]) -> Function:
-    """The function itself if it takes the number of steps as well, or else made to."""
+    if not callable(function):
+        raise TypeError(
+            f"{name} must be a function of the state, or of the state and the number of steps taken, "
+            f"got {function!r}"
+        )
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
@@ -155,4 +139,8 @@ def _of_state_and_steps(function: Callable[..., Any]) -> Function:
     steps = any(p.default is p.empty or p.name in ("h", "step", "steps") for p in places[1:2])
     if steps or any(p.kind is p.VAR_POSITIONAL for p in parameters):
         return function
-    return OfState(function)
+    return partial(_of_state, function)
+
+
+def _of_state(function: Callable[[Any], Any], state: Any, h: int) -> Any:
+    return function(state)

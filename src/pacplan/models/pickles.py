@@ -65,18 +65,13 @@ class Pickles:
 
     Args:
         references: these things. They must outlive the pickles.
-        generators: by class, the random generator that takes the place of all others when restored.
+        held: what takes the place of others: generators by class, what has no name by address.
     """
 
-    def __init__(
-        self, references: Iterable[Any] = (), generators: dict[type, Any] | None = None
-    ) -> None:
-        self.generators = {} if generators is None else generators
-        self.found: dict[int, Any] = {}  # References that were met, by address.
-        own = _array, _scalar, self.generators.__getitem__, self.found.__getitem__
-        self._objects = [*own, *references]
-        self.numbers = {id(thing): i for i, thing in enumerate(self._objects)}
-        self.numbers |= {id(_generator): 2, id(_referred): 3}
+    def __init__(self, references: Iterable[Any] = (), held: dict[Any, Any] | None = None) -> None:
+        self.held = {} if held is None else held
+        self._objects = [_array, _scalar, self.held.__getitem__, *references]
+        self.numbers = {id(thing): i for i, thing in enumerate(self._objects)} | {id(_held): 2}
 
     def dumps(self, thing: Any, also: dict[int, int] | None = None, values_only: bool = False) -> bytes:
         """The bytes of an object.
@@ -106,7 +101,7 @@ class Pickles:
 
 def readable(data: bytes) -> Any:
     """What was pickled, to be shown: `...` stands for references."""
-    return _loads(data, defaultdict(lambda: ..., enumerate((_array, _scalar, _generator, _referred))))
+    return _loads(data, defaultdict(lambda: ..., enumerate((_array, _scalar, _held))))
 
 
 def _loads(data: bytes, objects: Any) -> Any:
@@ -133,13 +128,13 @@ class _Pickler(pickle.Pickler):
         if isinstance(thing, np.generic) and not isinstance(thing, np.void | np.object_):
             return _scalar, (thing.tobytes(), thing.dtype.str)
         if isinstance(thing, GENERATORS):
-            if kind not in self.pickles.generators:
-                self.pickles.generators[kind] = copy.deepcopy(thing)
-            return _generator, (kind,)
+            if kind not in self.pickles.held:
+                self.pickles.held[kind] = copy.deepcopy(thing)
+            return _held, (kind,)
         nameless = isinstance(thing, FunctionType | type | ModuleType) and not _importable(thing)
         if nameless or kind is object:
-            self.pickles.found[id(thing)] = thing
-            return _referred, (id(thing),)
+            self.pickles.held[id(thing)] = thing
+            return _held, (id(thing),)
         return NotImplemented
 
 
@@ -160,13 +155,8 @@ def _scalar(data: bytes, dtype: str) -> Any:
     return np.ndarray((), dtype, data)[()]
 
 
-# The numbers of these two stand for the generators and references of whoever restores.
-def _generator(kind: type) -> Any:
-    return ...
-
-
-def _referred(address: int) -> Any:
-    return ...
+def _held(key: Any) -> Any:
+    return ...  # Its number stands for what is held by whoever restores.
 
 
 def _importable(thing: Any) -> bool:

@@ -18,21 +18,19 @@ class Session:
 
     Attributes:
         handle: what kernels see of the model (`pacplan.models.handles`).
-        slow: whether a call to the model runs Python code.
         states: the states by their integer; None if the integers are the states.
         labels: the user's actions, `labels[state][index]`, the state as its integer; None: the indices.
         error: what the model's own code raised during the last aborted call, if anything.
         knowledge: user knowledge, kept alive for the kernels.
         deadline: reading of `time.perf_counter` after which calls are aborted.
-        log: a list of what `memory` needs, if checkpoints are written.
+        saves: whether checkpoints are written.
     """
 
-    slow = False
     states: list[Any] | None = None
     error: BaseException | None = None
     knowledge: Any = None
     deadline: float = inf
-    log: list[Any] | None = None
+    saves: bool = False
 
     def __init__(self, handle: Any, labels: Any = None) -> None:
         self.handle, self.labels = handle, labels
@@ -96,7 +94,6 @@ class Model:
             threads.
         anywhere: whether it is a `Simulator` whose function can be called in parallel, in threads and
             processes.
-        needs_observations: whether the last observation identifies the state of an environment.
         assumptions: clauses: the assumptions behind all these attributes. Plans repeat them.
     """
 
@@ -114,7 +111,6 @@ class Model:
     known: bool = False
     compiled: bool = False
     anywhere: bool = False
-    needs_observations: bool = False
     assumptions: tuple[str, ...] = ()
 
     def initial_state(self) -> Any:

@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 
 from pacplan.models.actions import actions_of
-from pacplan.models.layers import TRANSPARENT, all_layers, twin_of
+from pacplan.models.copying import EnvCopy
+from pacplan.models.layers import TRANSPARENT, all_layers
 from pacplan.models.protocol import BrokenPromiseError
 from pacplan.models.tabular import TabularMDP
 
@@ -21,7 +22,7 @@ class GymnasiumTable(TabularMDP):
         """The state that the environment is in now."""
         return self.state_of(self._env)
 
-    def state_of(self, env: Any, observation: Any = None) -> int:
+    def state_of(self, env: Any) -> int:
         """The state that an environment of the same kind is in now."""
         state = getattr(env.unwrapped, "s", None)
         if state is None:
@@ -46,29 +47,24 @@ def published(env: Any) -> Table | None:
         table = {
             int(s): {
                 int(a): [(float(p), int(to), float(r), bool(end)) for p, to, r, end in outcomes]
-                for a, outcomes in _numbered(row)
+                for a, outcomes in row.items()
             }
-            for s, row in _numbered(getattr(base, "P", None))
+            for s, row in base.P.items()
         }
-    except (TypeError, ValueError):
+    except (AttributeError, TypeError, ValueError):
         return None
     return table if table and sorted(table) == list(range(len(table))) else None
 
 
-def _numbered(rows: Any) -> Any:
-    """Pairs of a number and its entry, of a dictionary or a sequence."""
-    return rows.items() if hasattr(rows, "items") else enumerate(rows)
-
-
 def check_table(env: Any, table: Table) -> None:
-    """Raise if another environment of the kind departs from the table in a random walk."""
-    twin = twin_of(env, copied=True)[0]
-    base, rng = twin.unwrapped, np.random.default_rng(0)
-    twin.reset(seed=0)
+    """Raise if a copy of the environment departs from the table in a random walk."""
+    held, rng = EnvCopy(env), np.random.default_rng(0)
+    base = held.layers[-1]
+    held.reset(rng)
     actions: Any = actions_of(env, None)[0]
     for _ in range(_DRAWS if hasattr(base, "s") else 0):
         place, action = int(base.s), actions[int(rng.integers(len(actions)))]
-        _, reward, terminated, truncated, _ = twin.step(action)
+        _, reward, terminated, truncated, _ = held.step(action, rng)
         found = int(base.s), float(reward), bool(terminated or truncated)
         listed = [outcome[1:] for outcome in table[place].get(action, [])]
         if found not in listed:
@@ -78,23 +74,23 @@ def check_table(env: Any, table: Table) -> None:
                 "table=False"
             )
         if terminated or truncated:
-            twin.reset()
+            held.reset(rng)
 
 
 def table_of(env: Any, table: Table, reward_range: tuple[float, float] | None) -> GymnasiumTable:
     """The exact model. Transitions that terminate lead to one more state, the end."""
     end = len(table)
-    actions = 1 + max(a for row in table.values() for a in row)
-    width = max(len(outcomes) for row in table.values() for outcomes in row.values())
-    probabilities, rewards = np.zeros((2, end + 1, actions, width))
+    rows = [
+        (s, a, k, p, end if terminated else successor, reward)
+        for s, row in table.items()
+        for a, outcomes in row.items()
+        for k, (p, successor, reward, terminated) in enumerate(outcomes)
+    ]
+    s, a, k, p, successor, reward = map(np.array, zip(*rows, strict=True))
+    probabilities, rewards = np.zeros((2, end + 1, a.max() + 1, k.max() + 1))
+    probabilities[s, a, k], rewards[s, a, k] = p, reward
     to = np.zeros(probabilities.shape, np.int64)
-    available = np.zeros(probabilities.shape[:2], np.bool_)
-    for s, row in table.items():
-        for a, outcomes in row.items():
-            available[s, a] = bool(outcomes)
-            for k, (p, successor, reward, terminated) in enumerate(outcomes):
-                probabilities[s, a, k], rewards[s, a, k] = p, reward
-                to[s, a, k] = end if terminated else successor
+    to[s, a, k] = successor
     if reward_range is None:
         possible = rewards[probabilities > 0.0]
         low, high = float(possible.min()), float(possible.max())
@@ -107,7 +103,7 @@ def table_of(env: Any, table: Table, reward_range: tuple[float, float] | None) -
         rewards,
         successors=to,
         terminal=[end],
-        available=available,
+        available=probabilities.any(-1),
         reward_range=reward_range,
     )
     model._env = env

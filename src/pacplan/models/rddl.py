@@ -1,38 +1,65 @@
 """Environments of pyRDDLGym, of which it is known what changes and which actions are admissible.
 
 A state is the values of the state fluents and the number of steps taken; all else follows from them or
-stays the same. So far less is copied than of an environment that nothing is known of.
+stays the same. So far less is saved than of an environment that nothing is known of.
 """
 
+import copy
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from pacplan.models.copying import EnvCopy
+from pacplan.models.layers import generators_in, layers_of
+from pacplan.models.pickles import Pickles
 
-def recognised(base: Any) -> bool:
-    """Whether an unwrapped environment is one of pyRDDLGym's, with its own simulator."""
-    return _has_class(base, "pyRDDLGym.core.env", "RDDLEnv") and _has_class(
-        base.sampler, "pyRDDLGym.core.simulator", "RDDLSimulator"
+
+def recognised(env: Any) -> bool:
+    """Whether an environment is one of pyRDDLGym's, with its own simulator, and not wrapped."""
+    kinds = type(getattr(env.unwrapped, "sampler", None)).__mro__
+    own = any(
+        (k.__module__, k.__name__) == ("pyRDDLGym.core.simulator", "RDDLSimulator") for k in kinds
     )
+    return own and len(layers_of(env)) == 1
 
 
-def _has_class(thing: Any, module: str, name: str) -> bool:
-    return any(kind.__module__ == module and kind.__qualname__ == name for kind in type(thing).__mro__)
+class RDDLCopy(EnvCopy):
+    """A copy of such an environment."""
+
+    def __init__(self, env: Any) -> None:
+        self.layers = [copy.deepcopy(env.unwrapped)]
+        self._generators = generators_in(map(vars, self.layers))
+        self._stream = None
+
+    def divide(self, moments: Iterable[Any]) -> None:
+        """Do nothing, because it is known what changes."""
+        self._parts, self._pickles = [], Pickles()
+
+    def saved(self) -> bytes:
+        """What brings back the state that the copy is in."""
+        return self._pickles.dumps(save(self.layers[0]))
+
+    def put(self, data: bytes) -> None:
+        """Bring the copy to a state."""
+        base = self.layers[0]
+        simulator, saved = base.sampler, self._pickles.loads(data)
+        base.timestep, base.done, simulator.state, values = map(saved.get, _NAMES)
+        base.state = simulator.states  # a copy
+        simulator.subs.update(values)
+
+    def take(self, env: Any) -> None:
+        """Bring the copy to the state that an environment of the same kind is in."""
+        self.put(self._pickles.dumps(save(env.unwrapped)))
 
 
-def save(base: Any) -> tuple[Any, ...]:
-    """What brings a state back. The arrays are shared: the simulator makes new ones at every step."""
+_NAMES = "timestep", "done", "state", "values"
+
+
+def save(base: Any) -> dict[str, Any]:
+    """What brings a state back."""
     simulator = base.sampler
-    values = tuple(simulator.subs[name] for name in _changing(simulator.rddl))
-    return base.timestep, base.done, values, simulator.state
-
-
-def restore(base: Any, saved: tuple[Any, ...]) -> None:
-    """Bring a state back."""
-    simulator = base.sampler
-    base.timestep, base.done, values, simulator.state = saved
-    base.state = simulator.states  # a copy
-    simulator.subs.update(zip(_changing(simulator.rddl), values, strict=True))
+    values = {name: simulator.subs[name] for name in _changing(simulator.rddl)}
+    return dict(zip(_NAMES, (base.timestep, base.done, simulator.state, values), strict=True))
 
 
 def _changing(model: Any) -> list[str]:

@@ -6,39 +6,33 @@ from collections import defaultdict
 from functools import partial
 from typing import Any
 
+import cloudpickle
 import numpy as np
 from numpy.typing import NDArray
 
-from pacplan.core.keys import same, signs, told_apart
+from pacplan.core.keys import same
 from pacplan.core.notes import shown
 from pacplan.models import handles, states
 from pacplan.models.protocol import BrokenPromiseError, Session
 
-# The first calls are looked at closely, and then every sixteenth.
-_CLOSELY = 64
-_NOW_AND_THEN = 15
+# At most about so many states are looked at in the end, to see whether they have changed.
 _MOST_VERIFIED = 4096
+# It is noted what these first states hold, and every sixteenth after them.
+_CLOSELY, _NOW_AND_THEN = 64, 15
 _TRUTH = int, np.bool_, np.integer
-
-# The call by which a state was reached, and the state of the generator before.
-_REACHED = np.dtype(
-    [("state", "i8"), ("action", "i8"), ("h", "i8"), ("reward", "f8"), ("rng", "u8", 4)]
-)
 
 
 class PythonSession(Session):
     """A Python simulator during one plan.
 
     States are numbered in order of appearance. What the user's functions raise is kept in `error`, and
-    the call reports ABORTED, so that the search ends in an orderly way. Now and then it checks that the
-    state just called is still what it was.
+    the call reports ABORTED, so that the search ends in an orderly way.
 
     Args:
         model: a `Simulator`.
         seed: of the plan; the draws come from its first child.
     """
 
-    slow = True
     states: list[Any]
 
     def __init__(self, model: Any, seed: np.random.SeedSequence) -> None:
@@ -48,11 +42,8 @@ class PythonSession(Session):
         self._rng = np.random.default_rng(seed.spawn(1)[0])
         self.states = []
         self._keys: dict[Any, int] = {}
-        # Those of states that hold the number 0.0 or -0.0, which are equal, and not the same.
-        self._with_zeros: set[int] = set()
         # What some of the states held when they were new, by their numbers.
         self._contents: dict[int, bytes] = {}
-        self._calls = 0
         self._interrupted = False
         self._seed: Any = self._rng.bit_generator.state
         self._answer = np.zeros(1, handles.ANSWER)
@@ -67,8 +58,8 @@ class PythonSession(Session):
         asked = self._answer_call, self._answer_count, self._answer_locate, self._answer_reseed
         self._entries: tuple[Any, ...] = asked
         count = 0 if callable(self._actions) else model.max_actions
-        python = handles.PythonHandle._make((*map(id, asked), count, self._answer, self._point))
-        super().__init__(handles.handle_of(python=python), labels)
+        python = handles.PythonHandle._make((*map(id, asked), self._answer, self._point))
+        super().__init__(handles.Handle(python=python, actions=count), labels)
 
     # What kernels ask.
 
@@ -96,23 +87,14 @@ class PythonSession(Session):
 
     def encode(self, state: Any) -> int:
         """The number of a state, a new one if it was never seen."""
-        key = self._keys.get(state)
-        if key is None or key in self._with_zeros:
-            key = self._keys.setdefault(told_apart(state), len(self.states))
+        key = self._keys.setdefault(state, len(self.states))
         if key == len(self.states):
             self.states.append(state)
-            if signs(state):
-                self._with_zeros.add(key)
             if key < _CLOSELY or not key & _NOW_AND_THEN:
                 content = states.content(state)
                 if content is not None:
                     self._contents[key] = content
         return key
-
-    def _forget(self) -> None:
-        """Forget the state that was seen last."""
-        del self._keys[told_apart(self.states.pop())]
-        self._with_zeros.discard(len(self.states))
 
     def _labels_of(self, key: int) -> tuple[Any, ...]:
         if callable(self._actions) and key not in self.labels:
@@ -137,9 +119,7 @@ class PythonSession(Session):
         if self._interrupted or time.perf_counter() > self.deadline:
             return 0, 0.0, handles.ABORTED
         label: Any = action
-        known, before = len(self.states), None
-        if self.log is not None:  # A checkpoint saves the generator, and nothing else that draws.
-            before = _words(self._rng)
+        if self.saves:  # A checkpoint saves the generator, and nothing else that draws.
             self._model.forget_stream()
         try:
             try:
@@ -150,13 +130,7 @@ class PythonSession(Session):
                 where = f"state {shown(self.states[key])}, action {shown(label)}"
                 error.add_note(f"raised by the model in {where}")
                 raise
-            self._calls += 1
-            if self._calls <= _CLOSELY or not self._calls & _NOW_AND_THEN:
-                self._see_unchanged(key)
-            found = self._checked(key, label, drawn)
-            if self.log is not None and found[2] == handles.CONTINUES and found[0] == known:
-                self.log.append((key, action, h, found[1], before))
-            return found
+            return self._checked(key, label, drawn)
         except BaseException as error:
             self.error = error
             return 0, 0.0, handles.ABORTED
@@ -192,62 +166,41 @@ class PythonSession(Session):
     # Checks.
 
     def verify(self) -> None:
-        """Raise BrokenPromiseError if something was seen that makes the plan's evidence worthless."""
+        """Raise BrokenPromiseError if a state has changed, so that the evidence is worthless."""
         for key in range(0, len(self.states), 1 + len(self.states) // _MOST_VERIFIED):
-            self._see_unchanged(key)
+            state = self.states[key]
+            try:
+                found = self._keys.get(state)
+            except TypeError:  # It can no longer be hashed.
+                found = None
+            held = self._contents.get(key)
+            if found != key or (held is not None and held != states.content(state)):
+                raise BrokenPromiseError(
+                    f"a state has changed and is now {shown(state)}; step must not change states, but "
+                    "return new ones, whose hash stays the same"
+                )
         self._model.verify()
-
-    def _see_unchanged(self, key: int) -> None:
-        state = self.states[key]
-        try:
-            found = self._keys.get(told_apart(state))
-        except TypeError:  # It can no longer be hashed. (What a signal handler raises comes through.)
-            found = None
-        held = self._contents.get(key)
-        if found == key and (held is None or held == states.content(state)):
-            return
-        raise BrokenPromiseError(
-            f"a state has changed and is now {shown(state)}; step must not change states, but "
-            "return new ones, whose hash stays the same"
-        )
 
     # Checkpoints.
 
     def memory(self) -> dict[str, NDArray[Any]]:
-        """For a checkpoint: how states were reached, which were asked for actions, and rng."""
-        return {
-            "session.log": np.array(self.log or [], _REACHED),
-            "session.rng": np.array(_words(self._rng), np.uint64),
-            "session.asked": np.array(sorted(self.labels) if callable(self._actions) else [], np.int64),
-            "session.root": np.frombuffer(self._model.mark(self.states[0]), np.uint8).copy(),
-        }
+        """For a checkpoint: all states, their actions and rng, pickled."""
+        held = cloudpickle.dumps((self.states, self.labels, self._rng.bit_generator.state))
+        return {"session.held": np.frombuffer(held, np.uint8)}
 
     def recall(self, memory: dict[str, NDArray[Any]]) -> None:
-        """Reach the same states again, by one call for each.
-
-        Raises:
-            ValueError: the simulator does not do what it did.
-        """
-        if self._model.mark(self.states[0]) != memory["session.root"].tobytes():
+        """Know the same states again; raises ValueError if the plan began in another one."""
+        known, labels, drawn = cloudpickle.loads(memory["session.held"])
+        if known[0] != self.states[0]:
             raise ValueError(
-                "the environment is in another state than when the plan of the checkpoint began; "
-                "plan anew"
+                "the plan of the checkpoint began in another state than this one, "
+                f"{shown(self.states[0])}; plan anew"
             )
-        for row in memory["session.log"]:
-            key, action, h = int(row["state"]), int(row["action"]), int(row["h"])
-            _set_words(self._rng, row["rng"])
-            found, reward, flag = self.call(key, action, h)
-            if self.error is not None:
-                raise self.error
-            if (found, flag) != (len(self.states) - 1, handles.CONTINUES) or reward != row["reward"]:
-                raise ValueError(
-                    f"the model is not that of the checkpoint, or does not draw from rng alone: "
-                    f"state {shown(self.states[key])}, action {shown(self.label(key, action))} gave "
-                    "a different result then"
-                )
-        for key in memory["session.asked"].tolist():
-            self._labels_of(key)
-        _set_words(self._rng, memory["session.rng"])
+        self._rng.bit_generator.state = drawn
+        for state in known[1:]:
+            self.encode(state)
+        if self.labels is not None:
+            self.labels.update(labels)
 
     def close(self) -> None:
         """Break reference cycles, so that the session is freed with its last user."""
@@ -265,17 +218,3 @@ def coordinates(state: Any) -> tuple[float, ...]:
     except OverflowError:
         return ()
     return found if all(map(math.isfinite, found)) else ()
-
-
-def _words(rng: np.random.Generator) -> tuple[int, ...]:
-    """The part of a generator's state that changes."""
-    state: Any = rng.bit_generator.state
-    word = state["state"]["state"]
-    return word >> 64, word & (2**64 - 1), state["has_uint32"], state["uinteger"]
-
-
-def _set_words(rng: np.random.Generator, words: NDArray[np.uint64]) -> None:
-    state: Any = rng.bit_generator.state
-    high, low, state["has_uint32"], state["uinteger"] = words.tolist()
-    state["state"]["state"] = high << 64 | low
-    rng.bit_generator.state = state

@@ -1,6 +1,7 @@
 """Models given by a function that draws a transition: plain Python, or jitted with Numba."""
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,11 +24,11 @@ class Simulator(Model):
 
     Args:
         step: `step(state, action, rng) -> (next_state, reward, terminated)`. A plain Python function
-            takes any hashable states, and must not change them. A function compiled with Numba
-            (`@numba.njit`) takes integer states and runs inside the compiled search. All randomness
-            must come from `rng`: a `numpy.random.Generator`, or for a jitted step a `pacplan.Stream`,
-            which has its methods `random`, `integers`, `normal` and others. The reward of a transition
-            that terminates counts.
+            takes any hashable states, and must not change them; equal states are one. A function
+            compiled with Numba (`@numba.njit`) takes integer states and runs inside the search. All
+            randomness must come from `rng`: a `numpy.random.Generator`, or for a jitted step a
+            `pacplan.Stream`, which has its methods `random`, `integers`, `normal` and others. The
+            reward of a transition that terminates counts.
         actions: the number K of actions of every state; they are 0..K-1. Or, for a Python simulator, a
             list of actions (or a range, an array), any distinct objects that `step` takes. Or a
             function of the state that returns either, and always the same for the same state; for a
@@ -81,7 +82,6 @@ class Simulator(Model):
         if initial is not None:
             self._check_state(initial, "initial")
         self._initial = initial
-        self._fingerprint: str | None = None
         self._name = f"{name_of(step)} ({'jitted' if self.compiled else 'python'})"
 
     def _offer(self, given: Any, most: int | None) -> tuple[Offered, int | None]:
@@ -102,23 +102,25 @@ class Simulator(Model):
         count = len(listed)
         if most not in (None, count):
             raise ValueError(f"max_actions={most} contradicts actions={count}; leave it out")
-        if self.compiled and not numbered(listed):
+        if numbered(listed):
+            return count, count
+        if self.compiled:
             raise TypeError(f"step is jitted, so its actions are numbers from 0; pass actions={count}")
-        return count if numbered(listed) else listed, count
+        return listed, count
 
     def _counted(self, given: int | Iterable[Any] | None) -> tuple[int | None, tuple[Any, ...] | None]:
         """The number of states, and the states, as far as they are given."""
         if given is None:
             return None, None
-        if isinstance(given, Iterable) and not isinstance(given, str | bytes):
-            listed = plain(given)
-            for state in listed:
-                self._check_state(state, "each of states")
-            if not listed or not all_distinct(listed):
-                raise ValueError("states must list each state once, and at least one")
-            return len(listed), listed
-        name = "states (a list of the states, such as range(31), or their number)"
-        return checks.integer(name, given, least=1, most=checks.LARGEST), None
+        if not isinstance(given, Iterable):
+            name = "states (a list of the states, such as range(31), or their number)"
+            return checks.integer(name, given, least=1, most=checks.LARGEST), None
+        listed = plain(given)
+        for state in listed:
+            self._check_state(state, "each of states")
+        if not listed or not all_distinct(listed):
+            raise ValueError("states must list each state once, and at least one")
+        return len(listed), listed
 
     def _check_state(self, state: Any, name: str) -> None:
         if self.compiled:
@@ -159,10 +161,6 @@ class Simulator(Model):
     def verify(self) -> None:
         """Raise BrokenPromiseError if calls were seen to share what they must not."""
 
-    def mark(self, state: Any) -> bytes:
-        """What a checkpoint compares to recognise the state that was planned from."""
-        return b""
-
     def forget_stream(self) -> None:
         """Let the next draw depend on its generator alone, not on draws before."""
 
@@ -171,11 +169,12 @@ class Simulator(Model):
 
         They may keep what they have computed, say, which makes them no other model.
         """
-        if self._fingerprint is None:
-            promises = (self.stationary, self.may_end, self.two_player)
-            functions = f"{described(self.step)} {described(self.offered)}"
-            self._fingerprint = f"{self!r} {promises} {functions}"
         return self._fingerprint
+
+    @cached_property
+    def _fingerprint(self) -> str:
+        promises = (self.stationary, self.may_end, self.two_player)
+        return f"{self!r} {promises} {described(self.step)} {described(self.offered)}"
 
     def __repr__(self) -> str:
         return (
@@ -191,8 +190,6 @@ def name_of(function: Any) -> str:
 
 def labels_of(given: Any, asked: str, most: int | None) -> tuple[Any, ...]:
     """The actions of a state from their number or their list, which were given for what is asked."""
-    if isinstance(given, np.ndarray) and given.ndim == 0:
-        given = given.item()
     counted = isinstance(given, int | np.integer) and not isinstance(given, bool)
     listed = isinstance(given, Sequence | np.ndarray) and not isinstance(given, str | bytes)
     if not (counted or listed):

@@ -1,6 +1,5 @@
 """States of environments; and what a search requires of a user's states: that none is changed."""
 
-from collections.abc import Hashable
 from textwrap import shorten
 from typing import Any
 
@@ -8,40 +7,16 @@ from pacplan.core.notes import shown
 from pacplan.models.pickles import content_or_none, readable
 
 
-class EnvState:
-    """A state of an environment. States are equal if their keys are, whatever else they hold.
+class EnvState(bytes):
+    """A state of an environment: a pickle of what brings it back."""
 
-    Attributes:
-        key: what was saved, or the user's key of the observation.
-        saved: what brings it back: a pickle, or the past that is played again.
-        names: of the attributes in the pickle, a tuple for each layer.
-    """
-
-    __slots__ = ("key", "names", "saved")
-
-    def __init__(self, key: Hashable, saved: Any, names: tuple[tuple[str, ...], ...] = ()) -> None:
-        self.key, self.saved, self.names = key, saved, names
-
-    def __hash__(self) -> int:
-        return hash(self.key)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, EnvState) and self.key == other.key
-
-    def attributes(self) -> dict[str, Any]:
-        """What a pickle holds, by name; `saved` is what is saved of an environment of pyRDDLGym."""
-        found: dict[str, Any] = {}
-        saved = readable(self.saved)
-        for names, held in zip(self.names, saved, strict=False):
-            found |= held if isinstance(held, dict) else dict(zip(names, held, strict=True))
-        return found | dict(zip(("saved",), saved[len(self.names) :], strict=False))
+    __slots__ = ()
 
     def __repr__(self) -> str:
-        if isinstance(self.saved, bytes):
-            words = ", ".join(f"{name}={_short(shown(v))}" for name, v in self.attributes().items())
-        else:
-            words = repr(self.saved)
-        return f"EnvState({_short(words)})"
+        found = readable(self)
+        held = found if isinstance(found, dict) else {n: v for part in found for n, v in part.items()}
+        words = (f"{name}={_short(shown(value))}" for name, value in held.items())
+        return f"EnvState({_short(', '.join(words))})"
 
 
 def _short(text: str) -> str:
@@ -68,9 +43,8 @@ def advice(state: Any) -> str:
     """What to do if states such as this one are the same but are taken for different."""
     if isinstance(state, EnvState):
         return (
-            "distinguish fewer states: they are one if all that is saved of the environment is "
-            "the same, or if they have the same past and are replayed; let a wrapper give what has no "
-            "bearing on its future the same value after every step, or pass key="
+            "distinguish fewer states: they are one if all that is saved of the environment is the "
+            "same; let a wrapper give what has no bearing on its future the same value after every step"
         )
     if _by_identity(state):
         return (

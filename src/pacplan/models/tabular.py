@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from pacplan.compiled.streams import Stream
 from pacplan.core import checks
 from pacplan.core.identity import described
-from pacplan.models.handles import OUTCOME, TableHandle, draw_from_table, handle_of
+from pacplan.models.handles import OUTCOME, Handle, TableHandle, draw_from_table
 from pacplan.models.protocol import Session, Table
 
 
@@ -179,7 +179,7 @@ class TabularMDP(Table):
         """Start a session for one plan."""
         # Here, not before: a model may have been pickled in a process where kernels are compiled.
         table = self._table
-        return Session(handle_of(table=table), None if self.same_actions else self._listed)
+        return Session(Handle(table=table), None if self.same_actions else self._listed)
 
     def fingerprint(self) -> str:
         """What identifies this model: its tables."""

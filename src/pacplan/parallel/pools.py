@@ -1,15 +1,13 @@
 """Where work is done: in this thread, in pools of threads or processes, or on a Dask cluster."""
 
-import logging
 import os
 import signal
-import sys
 import threading
 import traceback
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cache, partial
 from itertools import islice
 from multiprocessing import Pipe
@@ -52,10 +50,6 @@ class Workers(NamedTuple):
                 "executor must be a concurrent.futures.Executor or a Dask client, got "
                 f"{type(self.executor).__name__}"
             )
-        if getattr(self.executor, "status", "") in ("closing", "closed"):
-            raise ValueError(
-                f"executor is a Dask client, but it is {self.executor.status}; open a new one"
-            )
 
     @property
     def on_dask(self) -> bool:
@@ -90,12 +84,8 @@ class Workers(NamedTuple):
     ) -> Iterator[Submit]:
         """Have a job done by the user's executor, this thread, or threads or processes of our own.
 
-        Processes and Dask workers get the job once.
-
-        Args:
-            job: what is to be done.
-            threads: whether threads of our own will do.
-            interrupt: ends the plans that are made by threads or processes of our own.
+        Processes and Dask workers get the job once. `threads` says whether threads of our own will do,
+        and `interrupt` ends the plans that are made by threads or processes of our own.
         """
         if self.on_dask:
             from pacplan.parallel.dask import installed
@@ -121,14 +111,9 @@ def in_order(
 ) -> Generator[Future[Any]]:
     """The results of a job's parts in their order, as futures that are done.
 
-    The next part is asked for when there is room. Parts that were not begun when this is closed are
-    never done; those that the executor refuses are done, with what it raised.
-
-    Args:
-        submit: has the job done with a part.
-        parts: what there is to do.
-        ahead: how many parts are handed over whose results were not given yet.
-        given_up: says, now and then while nothing is done, whether to wait no longer.
+    The next part is asked for when fewer than `ahead` are handed over whose results were not given yet.
+    Parts that were not begun when this is closed are never done; those that the executor refuses are
+    done, with what it raised. `given_up` says, while nothing is done, whether to wait no longer.
     """
     pending: deque[Future[Any]] = deque()
     try:
@@ -187,11 +172,7 @@ def process_pool(
 
     What is under way at the end is dropped. Nothing runs the user's script again, and functions that
     cannot be imported travel by value. If a process is lost, all futures raise BrokenExecutor.
-
-    Args:
-        workers: how many.
-        interrupt: ends their plans.
-        job: a function, made by `sendable`, that each process gets once.
+    `interrupt` ends their plans; each process gets the `job`, made by `sendable`, once.
     """
     # Nothing is written to either of them: all processes see when our end is closed.
     lifeline, ours = Pipe(duplex=False)
@@ -218,35 +199,29 @@ class _Processes(ProcessPoolExecutor):  # type: ignore[misc]
     """See `process_pool`."""
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Have a function called; raises what pickling raises if it cannot be sent."""
-        sent = super().submit(_outcome, cloudpickle.dumps(partial(fn, *args, **kwargs)))
+        """Have a function called."""
+        sent = super().submit(_called, partial(fn, *args, **kwargs))
         # A future that is cancelled would confuse loky, so none of its own is given out.
         future: Future[Any] = Future()
         sent.add_done_callback(partial(_hand_on, future))
         return future
 
 
-def _outcome(call: bytes) -> bytes:
-    """In another process: the outcome of a call, or its error, pickled as the call was."""
-    outcome: bytes
+def _called(function: Callable[[], Any]) -> Any:
+    """In another process: a call, whose errors can be sent."""
     try:
-        outcome = cloudpickle.dumps((cloudpickle.loads(call)(), None))
+        return function()
     except BaseException as error:
-        outcome = cloudpickle.dumps((None, portable(error)))
-    return outcome
+        raise portable(error) from None
 
 
-def _hand_on(future: Future[Any], sent: Future[bytes]) -> None:
+def _hand_on(future: Future[Any], sent: Future[Any]) -> None:
     """What a process has sent, to whoever waits for it."""
-    if not future.set_running_or_notify_cancel():
-        return
-    try:
-        found, error = cloudpickle.loads(sent.result())
-        if error is not None:
-            raise error
-        future.set_result(found)
-    except Exception as error:
-        future.set_exception(error)
+    if future.set_running_or_notify_cancel():
+        try:
+            future.set_result(sent.result())
+        except Exception as error:
+            future.set_exception(error)
 
 
 _sent: list[bytes] = []
@@ -267,11 +242,6 @@ def _begin(lifeline: Connection, going: Connection, job: bytes | None) -> None:
     if job is not None:
         _sent.append(job)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # Messages are whole lines, which take the place of a bar that the parent may be drawing.
-    told = logging.StreamHandler()
-    if sys.stderr is not None and sys.stderr.isatty():
-        told.setFormatter(logging.Formatter("\r\x1b[K%(message)s"))
-    logging.getLogger("pacplan").addHandler(told)
     interrupt = ctrl_c.enclosing = Interrupt()
     _when_closed(lifeline, lambda: os._exit(1))
     _when_closed(going, interrupt.request)
@@ -330,20 +300,19 @@ def dask_cluster(address: str, workers: int | None = None) -> Iterator[tuple[Exe
     except ImportError:
         raise ImportError("a Dask cluster needs distributed: pip install pacplan[cluster]") from None
 
-    if address == "local":
-        count = workers or os.cpu_count() or 1
-        with interrupts_held():
-            # Any free port: there may be other clusters on this host.
-            cluster = LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address=":0")
-        with cluster, Client(cluster) as client:
-            yield client.get_executor(), count
-        return
-    try:
-        client = Client(address, timeout=10)
-    except (OSError, ValueError) as error:
-        raise ValueError(f"cannot reach a Dask scheduler at {address!r}: {error}") from None
-    with client:
-        yield client.get_executor(), max(1, sum(client.nthreads().values()))
+    with ExitStack() as stack:
+        try:
+            cluster: Any = address
+            if address == "local":
+                count = workers or os.cpu_count()
+                with interrupts_held():  # Any free port: there may be other clusters on this host.
+                    cluster = stack.enter_context(
+                        LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address=":0")
+                    )
+            client = stack.enter_context(Client(cluster, timeout=10))
+        except (OSError, ValueError) as error:
+            raise ValueError(f"cannot reach a Dask scheduler at {address!r}: {error}") from None
+        yield client.get_executor(), Workers(None, client).number
 
 
 @contextmanager

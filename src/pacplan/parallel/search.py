@@ -9,14 +9,12 @@ time.
 import math
 import time
 from collections.abc import Iterator
-from concurrent.futures import BrokenExecutor, Future
 from contextlib import closing, contextmanager
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from pacplan.core.notes import lost
 from pacplan.engine.calls import CHUNK_DONE
 from pacplan.engine.search import KernelSearch
 from pacplan.models.simulator import Simulator
@@ -28,12 +26,7 @@ _EPISODES_A_CALL = 4
 
 
 class SpeculativeSearch:
-    """A search, as the driver sees it, of which the calls are made side by side.
-
-    Args:
-        search: the search.
-        session: the model, which the search was made with.
-    """
+    """A search, as the driver sees it, of which the calls are made side by side."""
 
     waits = False
 
@@ -93,23 +86,12 @@ class SpeculativeSearch:
 def parallel_session(
     model: Simulator, seed: np.random.SeedSequence, workers: Workers
 ) -> Iterator[SpeculativeSession]:
-    """A session of a model that may be called anywhere, whose calls workers make in parallel.
-
-    Args:
-        model: the model.
-        seed: of the plan.
-        workers: who makes the calls.
-    """
-    with workers.at_work(partial(_call, model.step, model.stationary, seed)) as begin:
-
-        def submit(*arguments: Any) -> Future[Any]:
-            try:
-                return begin(*arguments)
-            except BrokenExecutor as error:
-                raise lost("calls to the model", error) from error
-
-        with closing(SpeculativeSession(model, seed, submit, workers.handed_over)) as session:
-            yield session
+    """A session of a model that may be called anywhere, whose calls workers make in parallel."""
+    with (
+        workers.at_work(partial(_call, model.step, model.stationary, seed)) as submit,
+        closing(SpeculativeSession(model, seed, submit, workers.handed_over)) as session,
+    ):
+        yield session
 
 
 def _call(

@@ -9,7 +9,7 @@ guesses in place of draws that are not there yet (`pacplan.parallel.search`). No
 except the calls that were begun.
 """
 
-from concurrent.futures import BrokenExecutor, CancelledError, Future
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from queue import Empty, SimpleQueue
@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from pacplan.core.notes import lost
 from pacplan.models.pickles import UnpicklableError, content
 from pacplan.models.sessions import PythonSession
 from pacplan.models.simulator import Simulator
@@ -33,20 +32,23 @@ _LEAST_CHANCE = 0.5
 
 @dataclass(eq=False, slots=True)
 class DrawQueue:
-    """The draws of one pair, in the order in which the search takes them."""
+    """The draws of one pair, in the order in which the search takes them.
+
+    Attributes:
+        key: seeds its draws, with the number of each, unless the search itself has given the seed.
+        given: whether it has. Then all of its draws are the same.
+        draws: those that were begun and are not used up, by number.
+        taken: how many the search has used up.
+        ahead: how many more it has taken since it last settled.
+        seen: what some of the last ones came to.
+    """
 
     key: tuple[int, ...]
-    """Seeds its draws, with the number of each, unless the search itself has given the seed."""
     given: bool
-    """Whether it has. Then all of its draws are the same."""
     draws: dict[int, Future[Any]] = field(default_factory=dict)
-    """Those that were begun and are not used up, by number."""
     taken: int = 0
-    """How many the search has used up."""
     ahead: int = 0
-    """How many more it has taken since it last settled."""
     seen: list[Any] = field(default_factory=list)
-    """What some of the last ones came to."""
 
 
 class EnoughGuessedError(Exception):
@@ -60,15 +62,12 @@ class SpeculativeSession(PythonSession):
     first one that is not, `needed`, it goes on with guesses. The calls that it then asks for are begun,
     as many as may be, if the guesses that led to them are likely to be right.
 
-    Args:
-        model: the simulator.
-        seed: of the plan.
-        submit: has a call made: `submit(state, action, h, key)`, for the draw that has this key.
-        at_once: most calls under way.
+    `submit(state, action, h, key)` has a call made, for the draw that has this key.
 
     Attributes:
         needed: the draw that the search cannot do without; None: it has had all that it asked for.
         made: calls begun so far, used up or not.
+        at_once: most calls under way.
     """
 
     def __init__(
@@ -85,7 +84,7 @@ class SpeculativeSession(PythonSession):
         self._given: tuple[int, ...] = ()
         self._touched: dict[tuple[Any, ...], DrawQueue] = {}
         self._forms: dict[int, bytes] = {}
-        self._settled = self._settled_calls = 0
+        self._settled = 0
         self._ending = False
         # The chance that this episode comes to where the guesses are.
         self._chance, self._last_h = 1.0, -1
@@ -106,7 +105,7 @@ class SpeculativeSession(PythonSession):
             if queue.given:
                 self._queues.pop(pair, None)  # No seed is given twice, but by chance.
         self._touched.clear()
-        self._settled, self._settled_calls = len(self.states), self._calls
+        self._settled = len(self.states)
 
     def unsettle(self) -> None:
         """Forget all that happened since the search last settled."""
@@ -114,17 +113,14 @@ class SpeculativeSession(PythonSession):
             queue.ahead = 0
         self._touched.clear()
         for key in reversed(range(self._settled, len(self.states))):
-            self._forget()
+            self._keys.pop(self.states.pop(), None)
             for kept in (self._contents, self._forms, self.labels):
                 if kept is not None:
                     kept.pop(key, None)
-        self._calls, self.error = self._settled_calls, None
+        self.error = None
 
     def wait(self, timeout: float | None) -> None:
-        """Wait until it is worth while to go on: the draw that is needed has come back, or some have.
-
-        It also ends after `timeout` seconds, or if the search is to end.
-        """
+        """Wait until the draw that is needed has come back, or some have, or the search is to end."""
         self._note_news()
         enough = len(self._under_way) - max(1, len(self._under_way) // _SOME)
         while len(self._under_way) > enough and not self._ending:
@@ -189,17 +185,12 @@ class SpeculativeSession(PythonSession):
     def _found(self, future: Future[Any]) -> tuple[Any] | None:
         """What a draw came to, in a tuple; None if it is not there, or failed and is not needed.
 
-        Raises:
-            Exception: what the user's function raised in a call that the search needs.
-            RuntimeError: such a call was lost.
+        If the search needs the call, it raises what the user's function raised, or that it was lost.
         """
         if not future.done():
             return None
         try:
             return (future.result(),)
-        except (BrokenExecutor, CancelledError) as error:
-            if self.needed is None:
-                raise lost("calls to the model", error) from error
         except Exception:
             if self.needed is None:
                 raise

@@ -82,9 +82,9 @@ class _Episodes:
             self._caller = Caller(query, self._session, steps)
             for _ in range(episodes):
                 self._play()
+            self._session.verify()
             for known in (self._session.states or [])[:_COPIED]:
                 _compare_copy(known)
-            self._session.verify()
 
     def _play(self) -> None:
         caller, at = self._caller, self._caller.root_state

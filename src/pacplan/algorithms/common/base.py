@@ -137,8 +137,7 @@ class Planner:
 
         Args:
             path: the file that `plan(..., checkpoint=path)` wrote. Resume only files that you trust.
-            model: the same problem. A Python simulator is called once for each known state, so all
-                its randomness must come from `rng`.
+            model: the same problem.
             time_limit: maximum time from now on, in seconds.
             progress: as for `plan`, like the others below.
             callback: see there.
