@@ -1,9 +1,11 @@
 """Actions and observations are compared by what they hold."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
-from pacplan.core.keys import all_distinct, key_of, place, same
+from pacplan.core.keys import all_distinct, key_of, place, same, told_apart
 
 
 class Unhashable:
@@ -22,6 +24,30 @@ def test_what_holds_the_same_is_the_same():
     assert same(np.array([np.nan]), np.array([np.nan]))
     large = np.zeros(5000)
     assert same(large, large.copy()) and not same(large, large + 1.0)
+
+
+@dataclasses.dataclass(frozen=True)
+class Point:
+    x: float
+    y: tuple
+
+
+def test_zeros_of_both_signs_are_told_apart():
+    for make in (
+        lambda zero: zero,
+        np.float64,
+        lambda zero: complex(1.0, zero),
+        lambda zero: ("x", (1, zero)),
+        lambda zero: frozenset([zero]),
+        lambda zero: Point(1.0, (zero, 0.0)),
+    ):
+        plus, minus = make(0.0), make(-0.0)
+        assert plus == minus and told_apart(plus) is plus
+        keys = {told_apart(plus): "+", told_apart(minus): "-"}
+        assert keys[told_apart(make(0.0))] == "+" and keys[told_apart(make(-0.0))] == "-"
+        assert not same(plus, minus) and same(minus, make(-0.0))
+    assert told_apart((0.0, -0.0)) != told_apart((-0.0, 0.0))
+    assert told_apart(("a", 1, None, 2.5)) == ("a", 1, None, 2.5)
 
 
 def test_what_cannot_be_hashed_is_the_same_only_as_itself():

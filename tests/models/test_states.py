@@ -3,6 +3,7 @@
 import collections
 import copy
 import itertools
+from concurrent.futures import ThreadPoolExecutor
 
 import numba
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 import pacplan
 from pacplan import BrokenPromiseError
+from pacplan.core.keys import signs
 
 PLANNER = pacplan.Bracket(epsilon=0.3, delta=0.01, gamma=0.9, horizon=3)
 GUESSER = pacplan.UCT(gamma=0.9, horizon=4)

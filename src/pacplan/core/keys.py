@@ -1,10 +1,13 @@
 """Actions, observations and states of the user's: compared by what they hold, whatever they are.
 
-Arrays do not compare to a truth value, and neither they nor dictionaries can be hashed.
+Arrays do not compare to a truth value, and neither they nor dictionaries can be hashed. And 0.0 equals
+-0.0, from which something else may follow: they are told apart.
 """
 
 from collections.abc import Hashable, Sequence
+from dataclasses import fields, is_dataclass
 from hashlib import blake2b
+from math import copysign
 from operator import is_
 from typing import Any
 
@@ -34,8 +37,37 @@ def key_of(thing: Any) -> Hashable:
     if isinstance(thing, np.generic):
         thing = thing.item()
     hash(thing)
-    key: Hashable = thing
-    return key
+    return told_apart(thing)
+
+
+_WITHOUT_ZEROS = frozenset({int, str, bool, bytes, type(None)})
+
+
+def signs(thing: Any) -> tuple[float, ...]:
+    """The signs of the zeros among the floating-point numbers in a hashable thing, in their order."""
+    if isinstance(thing, tuple):
+        found: tuple[float, ...] = ()
+        for part in thing:  # Most are numbers, and not zero: every new state comes by here.
+            if type(part) is not float or not part:
+                found += signs(part)
+        return found
+    if type(thing) in _WITHOUT_ZEROS:
+        return ()
+    if isinstance(thing, float | np.floating):
+        return (copysign(1.0, thing),) if thing == 0.0 else ()
+    if isinstance(thing, complex):
+        return signs(thing.real) + signs(thing.imag)
+    if isinstance(thing, frozenset):
+        return tuple(sorted(sign for part in thing for sign in signs(part)))
+    if is_dataclass(thing) and not isinstance(thing, type):
+        return tuple(sign for field in fields(thing) for sign in signs(getattr(thing, field.name)))
+    return ()
+
+
+def told_apart(thing: Hashable) -> Hashable:
+    """The thing, or something that is equal only to those whose zeros have the same signs."""
+    found = signs(thing)
+    return (float, found, thing) if -1.0 in found else thing
 
 
 def _key_or_itself(thing: Any) -> Hashable:

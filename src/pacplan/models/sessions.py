@@ -10,7 +10,7 @@ import cloudpickle
 import numpy as np
 from numpy.typing import NDArray
 
-from pacplan.core.keys import same
+from pacplan.core.keys import same, signs, told_apart
 from pacplan.core.notes import shown
 from pacplan.models import handles, states
 from pacplan.models.protocol import BrokenPromiseError, Session
@@ -42,6 +42,8 @@ class PythonSession(Session):
         self._rng = np.random.default_rng(seed.spawn(1)[0])
         self.states = []
         self._keys: dict[Any, int] = {}
+        # Those of states that hold the number 0.0 or -0.0, which are equal, and not the same.
+        self._with_zeros: set[int] = set()
         # What some of the states held when they were new, by their numbers.
         self._contents: dict[int, bytes] = {}
         self._interrupted = False
@@ -87,14 +89,23 @@ class PythonSession(Session):
 
     def encode(self, state: Any) -> int:
         """The number of a state, a new one if it was never seen."""
-        key = self._keys.setdefault(state, len(self.states))
+        key = self._keys.get(state)
+        if key is None or key in self._with_zeros:
+            key = self._keys.setdefault(told_apart(state), len(self.states))
         if key == len(self.states):
             self.states.append(state)
+            if signs(state):
+                self._with_zeros.add(key)
             if key < _CLOSELY or not key & _NOW_AND_THEN:
                 content = states.content(state)
                 if content is not None:
                     self._contents[key] = content
         return key
+
+    def _forget(self) -> None:
+        """Forget the state that was seen last."""
+        self._keys.pop(told_apart(self.states.pop()), None)
+        self._with_zeros.discard(len(self.states))
 
     def _labels_of(self, key: int) -> tuple[Any, ...]:
         if callable(self._actions) and key not in self.labels:
@@ -170,7 +181,7 @@ class PythonSession(Session):
         for key in range(0, len(self.states), 1 + len(self.states) // _MOST_VERIFIED):
             state = self.states[key]
             try:
-                found = self._keys.get(state)
+                found = self._keys.get(told_apart(state))
             except TypeError:  # It can no longer be hashed.
                 found = None
             held = self._contents.get(key)

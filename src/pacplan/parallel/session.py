@@ -113,7 +113,7 @@ class SpeculativeSession(PythonSession):
             queue.ahead = 0
         self._touched.clear()
         for key in reversed(range(self._settled, len(self.states))):
-            self._keys.pop(self.states.pop(), None)
+            self._forget()
             for kept in (self._contents, self._forms, self.labels):
                 if kept is not None:
                     kept.pop(key, None)
