@@ -59,6 +59,7 @@ class EnvCopy:
         if isinstance(found := getattr(base, "np_random", None), np.random.Generator):
             base.np_random = self._own.setdefault(np.random.Generator, found)  # Made on first use.
         self._generators = self._own_generators()
+        self._at = b""  # the state that it is in, if that is known
 
     def _own_generators(self) -> list[Any]:
         return [thing for thing in self._own.values() if isinstance(thing, GENERATORS)]
@@ -127,7 +128,8 @@ class EnvCopy:
     def saved(self) -> bytes:
         """What brings back the state that the copy is in."""
         parts = self._parts
-        return self._pickles.dumps([_changes(layer.__dict__, fixed) for layer, fixed, _ in parts])
+        self._at = self._pickles.dumps([_changes(layer.__dict__, fixed) for layer, fixed, _ in parts])
+        return self._at
 
     def take(self, env: Any) -> None:
         """Bring the copy to the state that an environment of the same kind is in."""
@@ -149,10 +151,13 @@ class EnvCopy:
         self.put(self._pickles.dumps(saved, also | theirs))
 
     def put(self, data: bytes) -> None:
-        """Bring the copy to a state."""
+        """Bring the copy to a state, unless it is there, as in an episode played in one go."""
+        if data == self._at:
+            return
         for (layer, fixed, _), found in zip(self._parts, self._pickles.loads(data), strict=True):
             layer.__dict__ = fixed | found
         self._generators = self._own_generators()
+        self._at = data
 
     # Playing.
 
@@ -174,6 +179,7 @@ class EnvCopy:
     def reset(self, rng: np.random.Generator) -> Any:
         """Reset the environment; returns the observation."""
         self._seed(rng)
+        self._at = b""
         observation, _ = self.layers[0].reset()
         self._generators = generators_in(map(vars, self.layers))
         return observation
@@ -182,6 +188,7 @@ class EnvCopy:
         """One step of the environment, drawn from `rng`."""
         if rng is not self._stream:
             self._seed(rng)
+        self._at = b""
         return self.layers[0].step(action)
 
 
