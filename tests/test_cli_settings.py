@@ -44,7 +44,7 @@ def test_every_setting_of_a_planner(folder, planner, arguments, expected):
         (["--resume"], ["--checkpoint"]),
         (["--every", "5"], ["--checkpoint"]),
         (["--checkpoint", "no/such/file"], ["no/such/file", "no such folder"]),
-        (["--checkpoint", "."], ["--checkpoint '.' is a folder"]),
+        (["--checkpoint", "."], ["--checkpoint '.' is no place for a file"]),
         (["--checkpoint", "file", "--every", "0"], ["--every must", "0"]),
         (["--checkpoint", "no-such-file", "--resume"], ["no-such-file", "No such file"]),
     ],

@@ -6,7 +6,6 @@ from concurrent.futures import as_completed
 from inspect import signature
 from typing import Any
 
-from pacplan.agent import Agent
 from pacplan.algorithms import planners
 from pacplan.compiled.cache import compilations
 from pacplan.compiled.tiered import waiting
@@ -17,16 +16,13 @@ from pacplan.registry import planner_of
 
 # Calls of a plan: enough for the arrays of a search to grow, which has kernels of its own.
 _CALLS = 3000
-# Settings with which a plan is small; and others where it would take long, or be refused.
+# Settings with which a plan is small, without a horizon and with one; and others, if these are refused.
+_ENDLESS = {"epsilon": 0.5, "delta": 0.1, "gamma": 0.3}
 _USUAL = {"epsilon": 0.0, "delta": 0.1, "gamma": 0.7, "horizon": 4}
-_SHORT = {"epsilon": 0.5, "delta": 0.1, "gamma": 0.3}
 _INSTEAD: dict[str, dict[str, Any]] = {
     "sparse-sampling": {"gamma": 0.5, "horizon": 2, "width": 2},
     "opd": _USUAL | {"rewards": "deterministic"},
-    "stop": _SHORT,
-    "trailblazer": _SHORT,
-    "smooth-cruiser": _SHORT,
-    "atlas": {"epsilon": 0.5, "delta": 0.1, "gamma": 0.7},
+    "atlas": _ENDLESS,
 }
 
 
@@ -71,15 +67,11 @@ def compile_kernels(name: str) -> list[tuple[str, bool]]:
             if not planner.two_player:
                 model = garnet(15, 2, 1 if name == "opd" else 2)
             planner.plan(model, 0, seed=0, budget=None if name == "sparse-sampling" else _CALLS)
-        if name == "uct":  # It may begin with the tree of the last decision.
-            agent = Agent(planner, model, budget=200, reuse=True, seed=0)
-            agent.act(0)
-            agent.act(1 + agent.history[-1].plan.action)
     return compilations[before:]
 
 
 def _settings(name: str) -> dict[str, Any]:
     """Settings with which a plan is small."""
     takes = signature(planners[name]).parameters if name in planners else {}
-    usual = {key: value for key, value in _USUAL.items() if key in takes}
-    return _INSTEAD.get(name, usual)
+    usual = _USUAL if "horizon" in takes else _ENDLESS
+    return _INSTEAD.get(name, {key: value for key, value in usual.items() if key in takes})

@@ -15,7 +15,6 @@ import pickle
 import re
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache
@@ -38,9 +37,6 @@ _logger = logging.getLogger("pacplan")
 _SUFFIX = ".kernel"
 UNFINISHED = ".unfinished"
 """How the names of files end that are being written, or tell that a kernel is being compiled."""
-_DAY = 24 * 3600.0
-# Sources that are edited a lot leave many kernels behind. Systems note once a day that one is read.
-_LONGEST_UNUSED = {_SUFFIX: 30 * _DAY, UNFINISHED: _DAY}
 # What else changes the code that Numba makes, besides a function's own options.
 _SETTINGS = ("BOUNDSCHECK", "DEBUGINFO_DEFAULT", "LOOP_VECTORIZE", "OPT", "SLP_VECTORIZE", "USING_SVML")
 # Functions of these are known by the version of the compiler or of Python.
@@ -226,7 +222,7 @@ def _chosen_folder() -> Path:
 
 
 def _write(place: Path, content: bytes) -> None:
-    """Write a file that others see complete or not at all, and remove what nobody has used for long."""
+    """Write a file that others see complete or not at all."""
     with tempfile.NamedTemporaryFile(dir=place.parent, suffix=UNFINISHED, delete=False) as file:
         try:
             file.write(content)
@@ -236,11 +232,6 @@ def _write(place: Path, content: bytes) -> None:
             with suppress(OSError):
                 os.unlink(file.name)
             raise
-    for other in place.parent.iterdir():
-        with suppress(OSError, KeyError):
-            times = other.stat()
-            if time.time() - max(times.st_atime, times.st_mtime) > _LONGEST_UNUSED[other.suffix]:
-                other.unlink()
 
 
 def _cannot_keep(place: Path, error: OSError) -> None:
