@@ -99,7 +99,7 @@ class KernelSearch:
         self.points, self.mark = np.zeros((_MOST_POINTS, 2 + 2 * actions)), _FIRST_MARK
         self.arrays: dict[str, Any] = dict(arrays or {})
         self._kind, self._run, self._compiled = kind, run, False
-        self._deterministic, self._rng, self._ties = deterministic, query.rng, query.ties
+        self._deterministic, (self._rng, self._ties) = deterministic, query.streams
         self.root_state = session.encode(query.state)
         if query.tree is not None:
             self.tree.adopt(query.tree, session.encode)

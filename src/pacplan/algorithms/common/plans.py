@@ -82,13 +82,6 @@ def plan_of(planner: "Planner", query: Query, search: Any, stopped_by: str, seco
     plan has the estimates clipped to them; and the state's value is the largest of those, clipped to
     [max L, max U], or the middle of that if there are none. Else it is that of the action recommended.
     The planner's `value_estimate` may say otherwise.
-
-    Args:
-        planner: who plans.
-        query: what it was asked.
-        search: its search.
-        stopped_by: what ended it.
-        seconds: how long it took.
     """
     found, values, known = search.snapshot(seconds), search.values.copy(), dict[str, Any]()
     guarantee = planner.guarantee(query.model, search, found)
