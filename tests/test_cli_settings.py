@@ -33,16 +33,10 @@ def test_every_setting_of_a_planner(folder, planner, arguments, expected):
     [
         (["--option", "merge"], ["--option: takes NAME=VALUE, got 'merge'"]),
         (["--option", "colour=red"], ["takes no colour", "--value-range"]),
-        (["--option", "epsilon=None"], ["epsilon", "None"]),
         (["--planner", "sparse-sampling", "--option", "width=3"], ["width needs a horizon"]),
-        (
-            ["--planner", "sparse-sampling", "--option", "width=3", "--epsilon", "1"],
-            ["width", "epsilon", "not both"],
-        ),
         (["--memory-limit", "much"], ["--memory-limit", "500M", "'much'"]),
         (["--memory-limit", "0"], ["--memory-limit must", "0"]),
         (["--resume"], ["--checkpoint"]),
-        (["--every", "5"], ["--checkpoint"]),
         (["--checkpoint", "no/such/file"], ["no/such/file", "no such folder"]),
         (["--checkpoint", "."], ["--checkpoint '.' is no place for a file"]),
         (["--checkpoint", "file", "--every", "0"], ["--every must", "0"]),
