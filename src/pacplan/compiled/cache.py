@@ -31,7 +31,7 @@ from numba.core.registry import cpu_target
 from numba.core.serialize import NumbaPickler
 from platformdirs import user_cache_path
 
-from pacplan.core.identity import codes_of, described
+from pacplan.core.identity import codes_of
 
 _logger = logging.getLogger("pacplan")
 _SUFFIX = ".kernel"
@@ -136,10 +136,10 @@ def _add(function: Any, kinds: list[type], code: dict[Any, str]) -> None:
     if function in code or function.__module__.partition(".")[0] in _LIBRARIES:
         return
     held = tuple(cell.cell_contents for cell in function.__closure__ or ())
-    code[function] = _name(function) + described([*held, function.__defaults__])
+    code[function] = _name(function) + _constant((*held, *(function.__defaults__ or ())))
     for each in codes_of(function.__code__):
         constants = tuple(part for part in each.co_consts if not isinstance(part, CodeType))
-        code[function] += f" {each.co_code!r} {each.co_names} {each.co_varnames} {described(constants)}"
+        code[function] += f" {each.co_code!r} {each.co_names} {each.co_varnames} {_constant(constants)}"
     names = names_of(function.__code__)
     known = [function.__globals__[name] for name in names if name in function.__globals__]
     for value in known[:]:
@@ -157,7 +157,19 @@ def _add(function: Any, kinds: list[type], code: dict[Any, str]) -> None:
                 # Numba compiles something else in its place, from the same file.
                 code[inner.__code__.co_filename] = _file_digest(inner.__code__.co_filename)
         elif not isinstance(inner, ModuleType | type):
-            code[function] += described(inner)
+            code[function] += _constant(inner)
+
+
+def _constant(value: Any) -> str:
+    """A value in words that are the same in every process."""
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_constant, value))})"
+    if isinstance(value, set | frozenset):
+        return f"{{{', '.join(sorted(map(_constant, value)))}}}"
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype} {value.shape} {hashlib.sha256(value.tobytes()).hexdigest()}"
+    told = repr(value)
+    return type(value).__qualname__ if " at 0x" in told else told
 
 
 def names_of(code: CodeType) -> list[str]:

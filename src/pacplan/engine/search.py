@@ -219,6 +219,10 @@ class KernelSearch:
             return np.zeros(1), np.zeros(1, np.bool_)
         return losses(lower, upper), upper < lower.max()
 
+    def sequence(self) -> tuple[Any, ...]:
+        """The actions to take one after the other, if it looks for such; else none."""
+        return ()
+
     def note(self, found: Snapshot) -> None:
         """Add how the search stands to its curve, if it has bounds."""
         if found.lower is not None and found.upper is not None:

@@ -126,6 +126,7 @@ def plan_of(planner: "Planner", query: Query, search: Any, stopped_by: str, seco
         stopped_by=stopped_by,
         guarantee=guarantee,
         tree=search.tree if len(search.tree) else None,
+        sequence=search.sequence(),
         memory=search.memory.used,
         **known,
     )
