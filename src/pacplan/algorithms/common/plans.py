@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pacplan.core.keys import place
 from pacplan.core.words import at_least, at_most, exactly
 from pacplan.diagnosis import diagnosis_of
 from pacplan.engine.driver import Snapshot
@@ -88,7 +89,7 @@ def plan_of(planner: "Planner", query: Query, search: Any, stopped_by: str, seco
     value = planner.value_estimate(search, found)
     if found.lower is None:
         guarantee = f"Action {found.action!r} is the best guess. {guarantee}"
-        value = float(values[search.recommended()]) if value is None else value
+        value = float(values[place(found.action, query.actions)]) if value is None else value
     else:
         values = within(values, found.lower, found.upper)
         low, high = float(found.lower.max()), float(found.upper.max())
