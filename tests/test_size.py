@@ -27,7 +27,7 @@ ROOMS = {
     "algorithms/value_iteration": 540,
     "bounds": 710,
     "cli": 690,
-    "compiled": 1220,
+    "compiled": 1230,
     "core": 430,
     "engine": 2080,
     "envs": 520,
