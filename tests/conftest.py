@@ -15,7 +15,7 @@ import pytest
 import pacplan
 from pacplan.compiled import tiered
 from pacplan.compiled.cache import compilations
-from pacplan.engine.interrupts import ctrl_c
+from pacplan.engine.driver import ctrl_c
 
 # The kernels of Bracket take longest to compile. One process does so while the others are busy with
 # what has no need of them.

@@ -67,8 +67,6 @@ def test_command():
         (["--planners", "nonsense"], "nonsense"),
         (["--planners", ""], "planner"),
         (["--runs", "0"], "--runs must be at least 1, got 0"),
-        (["--budget", "0"], "--budget must be at least 1, got 0"),
-        (["--workers", "0"], "--workers must be at least 1"),
         (["--planners", "opd"], "one successor"),
         (["--gamma", "2"], "--gamma must lie in [0, 1], got 2"),
     ],

@@ -92,10 +92,8 @@ def test_values_are_what_the_definition_says(options):
     ("change", "kind"),
     [
         ({"gamma": -0.1}, ValueError),
-        ({"gamma": math.nan}, ValueError),
         ({"gamma": "0.5"}, TypeError),
         ({"horizon": 0}, ValueError),
-        ({"horizon": None}, TypeError),
         ({"tolerance": math.nan}, ValueError),
     ],
     ids=str,

@@ -259,7 +259,7 @@ class Auto(Planner):
         candidates = self.candidates(task.model)
         first = next(iter(candidates.values()))
         if task.checkpoints is not None and task.checkpoints.saved is not None:
-            written = task.checkpoints.saved.header["planner"]
+            written = task.checkpoints.header["planner"]
             for planner in candidates.values():
                 if planner.identity == written:
                     return planner, ", as chosen before", Look()

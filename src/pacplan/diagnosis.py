@@ -126,13 +126,7 @@ def diagnosis_of(
 ) -> Diagnosis | None:
     """Why a search with proven bounds has not reached the requested accuracy, if it has not.
 
-    Args:
-        planner: who searched.
-        model: where.
-        search: its `target`, `tree` and `curve()` are read.
-        plan: how it stands in the end.
-        values: estimates of the root's actions.
-        ruled_out: which of them are not the best.
+    Of the root's actions it gets estimates (`values`), and which are `ruled_out`.
     """
     asked, goal = getattr(planner, "epsilon", None), getattr(planner, "goal", "action")
     if not asked or plan.gap is None or plan.lower is None or plan.upper is None:

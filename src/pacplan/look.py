@@ -73,14 +73,8 @@ def look(
 ) -> Look:
     """Call the first actions of a state again and again, then play a few random episodes.
 
-    Args:
-        model: the problem.
-        state: where to look from.
-        horizon: most steps of an episode.
-        seed: of the calls; its children are used, and no others.
-        seconds: after the first call, after which no other is made.
-        deterministic: whether the user declared that every pair has one successor.
-        same_rewards: whether the user declared that a pair always pays the same.
+    It ends some `seconds` after the first call. The user may have declared that every pair has one
+    successor (`deterministic`), or always pays the same (`same_rewards`).
 
     Raises:
         BrokenPromiseError: the model broke a promise, or what was declared of it is wrong.

@@ -108,11 +108,8 @@ def problem_maker(
 ) -> Callable[[int | None], Any]:
     """How to make the problem of a name: one of `pacplan.envs`, gym:NAME, or the user's module:name.
 
-    Args:
-        name: a callable is called with the settings, a model is taken as it is.
-        settings: its arguments.
-        seeded: whether the maker gets a seed, which is passed on to a callable that takes one, unless
-            the settings have it.
+    A model is taken as it is. A callable is called with the settings, and with the seed if the maker is
+    `seeded` and the callable takes one, unless the settings have it.
 
     Returns:
         A function of the seed, or of None. Nothing is called yet; the user's module is imported.
@@ -137,7 +134,7 @@ def problem_maker(
             raise ValueError(
                 f"{name!r} is a model and not callable, so settings (--set) have nothing to set"
             )
-        return partial(_itself, found)
+        return partial(_made, found, {}, False)
     if not callable(found):
         raise TypeError(
             f"{name!r} is {type(found).__name__} {found!r:.60}: neither a model nor a function that "
@@ -157,12 +154,10 @@ def problem_maker(
     return partial(_made, found, settings, takes_seed)
 
 
-# At the top of the module, so that makers of problems can be sent to other processes.
-def _itself(model: Model, seed: int | None) -> Model:
-    return model
-
-
+# At the top of the module, so that a maker of problems can be sent to other processes.
 def _made(found: Any, settings: Mapping[str, Any], takes_seed: bool, seed: int | None) -> Any:
+    if isinstance(found, Model):
+        return found
     return found(**({"seed": seed} if takes_seed and seed is not None else {}) | dict(settings))
 
 

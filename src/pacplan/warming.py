@@ -16,16 +16,13 @@ from pacplan.registry import planner_of
 
 # Calls of a plan: enough for the arrays of a search to grow, which has kernels of its own.
 _CALLS = 3000
-# Settings with which a plan is small; and others where it would take long, or be refused.
+# Settings with which a plan is small, without a horizon and with one; and others, if these are refused.
+_ENDLESS = {"epsilon": 0.5, "delta": 0.1, "gamma": 0.3}
 _USUAL = {"epsilon": 0.0, "delta": 0.1, "gamma": 0.7, "horizon": 4}
-_SHORT = {"epsilon": 0.5, "delta": 0.1, "gamma": 0.3}
 _INSTEAD: dict[str, dict[str, Any]] = {
     "sparse-sampling": {"gamma": 0.5, "horizon": 2, "width": 2},
     "opd": _USUAL | {"rewards": "deterministic"},
-    "stop": _SHORT,
-    "trailblazer": _SHORT,
-    "smooth-cruiser": _SHORT,
-    "atlas": {"epsilon": 0.5, "delta": 0.1, "gamma": 0.7},
+    "atlas": _ENDLESS,
 }
 
 
@@ -76,5 +73,5 @@ def compile_kernels(name: str) -> list[tuple[str, bool]]:
 def _settings(name: str) -> dict[str, Any]:
     """Settings with which a plan is small."""
     takes = signature(planners[name]).parameters if name in planners else {}
-    usual = {key: value for key, value in _USUAL.items() if key in takes}
-    return _INSTEAD.get(name, usual)
+    usual = _USUAL if "horizon" in takes else _ENDLESS
+    return _INSTEAD.get(name, {key: value for key, value in usual.items() if key in takes})

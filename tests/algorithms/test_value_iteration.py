@@ -97,7 +97,7 @@ def test_non_stationary_table():
     plan = pacplan.ValueIteration(gamma=1, horizon=5).plan(table, 1)
     q = exact.finite_horizon(table, gamma=1, horizon=5)[0, 1]
     np.testing.assert_allclose([plan.lower, plan.upper], [q, q], atol=1e-12)
-    with pytest.raises(ValueError, match="pass a horizon"):
+    with pytest.raises(ValueError, match="pass horizon=5"):
         pacplan.ValueIteration(gamma=0.9).plan(table, 1)
 
 

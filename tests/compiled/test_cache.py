@@ -5,7 +5,6 @@ import importlib
 import json
 import os
 import sys
-import time
 
 import pytest
 from numba.core import serialize
@@ -143,20 +142,6 @@ def test_damaged_files_are_replaced(folder, fresh, damage):
     assert (value, loaded) == (VALUE, False)
     assert str(path) in message and "delete" in message
     assert fresh() == (VALUE, True, [])
-
-
-def test_what_nobody_uses_is_removed(folder, fresh):
-    fresh()
-    (path,) = kernels(folder)
-    now = time.time()
-    ages = {"old.kernel": 40, "killed.unfinished": 2, "new.kernel": 20, "notes": 40}
-    for name, days in ages.items():
-        file = path.parent / name
-        file.write_bytes(bytes(1000))
-        os.utime(file, (now - days * 86400,) * 2)
-    path.unlink()
-    fresh()
-    assert {each.name for each in kernels(folder)} == {"new.kernel", "notes", path.name}
 
 
 # Folders

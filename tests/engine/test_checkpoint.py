@@ -13,8 +13,8 @@ import pytest
 import pacplan
 from conftest import in_chunks
 from every_planner import FIXED_COST, NAMES, make, problem
-from pacplan.engine.checkpoint import Checkpoint
-from pacplan.engine.interrupts import ctrl_c
+from pacplan.engine.checkpoint import Checkpoints
+from pacplan.engine.driver import ctrl_c
 
 MODEL = pacplan.envs.garnet(states=50, seed=1, noise="bernoulli")
 GAPE = pacplan.MDPGapE(epsilon=0.5, delta=0.1, gamma=0.7, thresholds="paper")
@@ -98,7 +98,7 @@ def test_python_simulators_reach_their_states_again(tmp_path):
 
 def test_checkpoints_come_every_so_many_seconds(tmp_path, clock, monkeypatch):
     written = []
-    monkeypatch.setattr(Checkpoint, "write", lambda self, path: written.append(clock.now))
+    monkeypatch.setattr(Checkpoints, "_write", lambda *_: written.append(clock.now))
 
     def step(state, action, rng):
         clock.now += 1.0
@@ -115,20 +115,20 @@ def test_checkpoints_come_every_so_many_seconds(tmp_path, clock, monkeypatch):
 
 def test_a_disk_that_fills_up_costs_no_plan(tmp_path, monkeypatch, caplog):
     path = tmp_path / "saved"
-    write, full = Checkpoint.write, OSError(28, "No space left on device")
+    write, full = Checkpoints._write, OSError(28, "No space left on device")
 
-    def fails_later(self, place):
-        if self.header["seconds"] > 0.0:
+    def fails_later(self, search, seconds):
+        if seconds > 0.0:
             raise full
-        write(self, place)
+        write(self, search, seconds)
 
-    monkeypatch.setattr(Checkpoint, "write", fails_later)
+    monkeypatch.setattr(Checkpoints, "_write", fails_later)
     plan = PLANNER.plan(MODEL, 0, seed=3, checkpoint=path, every=1e-9)
     assert "No space left" in caplog.text and "goes on" in caplog.text
     assert evidence(plan) == evidence(PLANNER.plan(MODEL, 0, seed=3))
     # The one made at the start is still there, and good.
     assert evidence(PLANNER.resume(path, MODEL)) == evidence(plan)
-    monkeypatch.setattr(Checkpoint, "write", lambda self, place: (_ for _ in ()).throw(full))
+    monkeypatch.setattr(Checkpoints, "_write", lambda *_: (_ for _ in ()).throw(full))
     with pytest.raises(OSError, match="No space left"):
         PLANNER.plan(MODEL, 0, seed=3, checkpoint=path)
 

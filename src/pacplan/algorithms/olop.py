@@ -1,7 +1,6 @@
 """OLOP (Bubeck, Munos 2010) and KL-OLOP (Leurent, Maillard 2019): optimism over action sequences."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from math import log, sqrt
 from typing import Any, ClassVar, Literal
@@ -35,7 +34,6 @@ from pacplan.engine.tree import (
 )
 from pacplan.engine.values import step_range
 from pacplan.models.protocol import Session
-from pacplan.result import Plan
 
 # A sequence of actions that was played. Its `upper` is the largest B-value, from the next step on, of
 # the sequences that begin with it.
@@ -221,9 +219,6 @@ class OLOP(Planner):
 
     def start(self, query: Query, session: Session) -> "_SequenceSearch":
         return _SequenceSearch(self, query, session)
-
-    def finish(self, query: Query, search: "_SequenceSearch", stopped_by: str, seconds: float) -> Plan:
-        return replace(super().finish(query, search, stopped_by, seconds), sequence=search.sequence())
 
 
 class KLOLOP(OLOP):

@@ -130,14 +130,14 @@ def _planned(asked: Namespace) -> "tuple[Planner, Plan]":
 
 def _check_checkpoint(asked: Namespace) -> None:
     """Raise unless the checkpoint is of a plan with this seed and budget, in this state."""
-    from pacplan.engine.checkpoint import Checkpoint, plain_state
+    from pacplan.engine.checkpoint import Checkpoints, plain_state
 
     try:
-        saved = Checkpoint.read(asked.checkpoint)
+        header = Checkpoints.read(asked.checkpoint, 60.0).header
     except OSError as error:
         raise ValueError(f"cannot read the checkpoint {asked.checkpoint}: {error.strerror}") from None
     for name, place in (("seed", "entropy"), ("budget", "budget"), ("state", "state")):
-        given, kept = getattr(asked, name), saved.header[place]
+        given, kept = getattr(asked, name), header[place]
         if name == "state" and given is not None:
             given = plain_state(given)
         if given not in (None, kept):

@@ -15,7 +15,6 @@ import pickle
 import re
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache
@@ -32,15 +31,12 @@ from numba.core.registry import cpu_target
 from numba.core.serialize import NumbaPickler
 from platformdirs import user_cache_path
 
-from pacplan.core.identity import codes_of, described
+from pacplan.core.identity import codes_of
 
 _logger = logging.getLogger("pacplan")
 _SUFFIX = ".kernel"
 UNFINISHED = ".unfinished"
 """How the names of files end that are being written, or tell that a kernel is being compiled."""
-_DAY = 24 * 3600.0
-# Sources that are edited a lot leave many kernels behind. Systems note once a day that one is read.
-_LONGEST_UNUSED = {_SUFFIX: 30 * _DAY, UNFINISHED: _DAY}
 # What else changes the code that Numba makes, besides a function's own options.
 _SETTINGS = ("BOUNDSCHECK", "DEBUGINFO_DEFAULT", "LOOP_VECTORIZE", "OPT", "SLP_VECTORIZE", "USING_SVML")
 # Functions of these are known by the version of the compiler or of Python.
@@ -140,10 +136,10 @@ def _add(function: Any, kinds: list[type], code: dict[Any, str]) -> None:
     if function in code or function.__module__.partition(".")[0] in _LIBRARIES:
         return
     held = tuple(cell.cell_contents for cell in function.__closure__ or ())
-    code[function] = _name(function) + described([*held, function.__defaults__])
+    code[function] = _name(function) + _constant((*held, *(function.__defaults__ or ())))
     for each in codes_of(function.__code__):
         constants = tuple(part for part in each.co_consts if not isinstance(part, CodeType))
-        code[function] += f" {each.co_code!r} {each.co_names} {each.co_varnames} {described(constants)}"
+        code[function] += f" {each.co_code!r} {each.co_names} {each.co_varnames} {_constant(constants)}"
     names = names_of(function.__code__)
     known = [function.__globals__[name] for name in names if name in function.__globals__]
     for value in known[:]:
@@ -161,7 +157,19 @@ def _add(function: Any, kinds: list[type], code: dict[Any, str]) -> None:
                 # Numba compiles something else in its place, from the same file.
                 code[inner.__code__.co_filename] = _file_digest(inner.__code__.co_filename)
         elif not isinstance(inner, ModuleType | type):
-            code[function] += described(inner)
+            code[function] += _constant(inner)
+
+
+def _constant(value: Any) -> str:
+    """A value in words that are the same in every process."""
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_constant, value))})"
+    if isinstance(value, set | frozenset):
+        return f"{{{', '.join(sorted(map(_constant, value)))}}}"
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype} {value.shape} {hashlib.sha256(value.tobytes()).hexdigest()}"
+    told = repr(value)
+    return type(value).__qualname__ if " at 0x" in told else told
 
 
 def names_of(code: CodeType) -> list[str]:
@@ -226,7 +234,7 @@ def _chosen_folder() -> Path:
 
 
 def _write(place: Path, content: bytes) -> None:
-    """Write a file that others see complete or not at all, and remove what nobody has used for long."""
+    """Write a file that others see complete or not at all."""
     with tempfile.NamedTemporaryFile(dir=place.parent, suffix=UNFINISHED, delete=False) as file:
         try:
             file.write(content)
@@ -236,11 +244,6 @@ def _write(place: Path, content: bytes) -> None:
             with suppress(OSError):
                 os.unlink(file.name)
             raise
-    for other in place.parent.iterdir():
-        with suppress(OSError, KeyError):
-            times = other.stat()
-            if time.time() - max(times.st_atime, times.st_mtime) > _LONGEST_UNUSED[other.suffix]:
-                other.unlink()
 
 
 def _cannot_keep(place: Path, error: OSError) -> None:

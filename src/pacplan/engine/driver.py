@@ -5,18 +5,24 @@ budget, the user's callback, the display, checkpoints and Ctrl-C. Each of them e
 orderly way, so a plan interrupted at any point still has its best action and valid bounds.
 A deadline does not wait for the end of a chunk: a timer halts the search at its next call. But the
 first episode is always played, unless others make the calls: a plan without one would know nothing.
+
+The first Ctrl-C ends what is under way in an orderly way, in all its threads and processes. A plan that
+is interrupted returns what it has found and says so. The next Ctrl-C raises KeyboardInterrupt, if it
+comes during the same plan or during the one after it; so a loop of plans is left by pressing twice. A
+plan that was not interrupted makes the next Ctrl-C the first again.
 """
 
+import signal
 import threading
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from pacplan.core import checks
 from pacplan.engine.calls import BROKEN, CHUNK_DONE, FULL, RULE, SPENT
-from pacplan.engine.interrupts import Interrupt, ctrl_c, interrupts
 
 if TYPE_CHECKING:
     from pacplan.engine.query import Query
@@ -92,6 +98,72 @@ class Limits:
     def any(self) -> bool:
         """Whether something ends a search that does not stop by itself, other than Ctrl-C."""
         return (self.budget, self.time_limit, self.callback) != (None, None, None)
+
+
+@dataclass
+class Interrupt:
+    """Whether Ctrl-C was pressed; `forced`: once more after that. `callbacks` are called each time."""
+
+    requested: bool = False
+    forced: bool = False
+    callbacks: list[Callable[[], None]] = field(default_factory=list)
+
+    def request(self) -> None:
+        """End all that is a part of this. May come from any thread."""
+        self.requested = True
+        for callback in tuple(self.callbacks):
+            callback()
+
+
+class _CtrlC(threading.local):
+    """What a thread knows of Ctrl-C.
+
+    Attributes:
+        enclosing: of what its plans are a part: they end when it is requested.
+        absorbed: whether its last plan took one. Only the main thread's plans do.
+    """
+
+    enclosing: Interrupt | None = None
+    absorbed = False
+
+
+ctrl_c = _CtrlC()
+
+
+@contextmanager
+def interrupts(stop: Callable[[], None]) -> Iterator[Interrupt]:
+    """Turn the first Ctrl-C into an orderly end; `stop` is called at each one.
+
+    Only the main thread may handle signals, and of plans inside of plans the outermost does; the others
+    end with what they are a part of. Used around a plan and what precedes it, it makes a Ctrl-C before
+    the search end the plan as one during the search does.
+    """
+    outer, before = ctrl_c.enclosing, None
+    interrupt = Interrupt() if outer is None else outer
+    interrupt.callbacks.append(stop)
+    if interrupt.requested:  # It may have come just before.
+        stop()
+    if outer is None and threading.current_thread() is threading.main_thread():
+        before = signal.getsignal(signal.SIGINT)
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        interrupt.forced = interrupt.requested or ctrl_c.absorbed
+        interrupt.request()
+        if interrupt.forced and callable(before):
+            ctrl_c.absorbed = False
+            before(number, frame)
+
+    try:
+        if callable(before):
+            signal.signal(signal.SIGINT, handle)
+            ctrl_c.enclosing = interrupt
+        yield interrupt
+    finally:
+        interrupt.callbacks.remove(stop)
+        if callable(before):
+            ctrl_c.enclosing = outer
+            ctrl_c.absorbed |= interrupt.requested and not interrupt.forced
+            signal.signal(signal.SIGINT, before)
 
 
 def drive(

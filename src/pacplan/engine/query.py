@@ -54,19 +54,15 @@ class Query:
         """The calls that the search may spend."""
         return self.limits.budget
 
-    @property
-    def rng(self) -> Stream:
-        """The stream that feeds the model."""
-        return self._streams[0]
+    @cached_property
+    def streams(self) -> list[Stream]:
+        """Random numbers for the model, and for the planner."""
+        return streams(self.seed, 2)
 
     @property
     def ties(self) -> Stream:
-        """The stream that feeds the planner."""
-        return self._streams[1]
-
-    @cached_property
-    def _streams(self) -> list[Stream]:
-        return streams(self.seed, 2)
+        """Those for the planner."""
+        return self.streams[1]
 
 
 class Kept:

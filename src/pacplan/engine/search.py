@@ -99,7 +99,7 @@ class KernelSearch:
         self.points, self.mark = np.zeros((_MOST_POINTS, 2 + 2 * actions)), _FIRST_MARK
         self.arrays: dict[str, Any] = dict(arrays or {})
         self._kind, self._run, self._compiled = kind, run, False
-        self._deterministic, self._rng, self._ties = deterministic, query.rng, query.ties
+        self._deterministic, (self._rng, self._ties) = deterministic, query.streams
         self.root_state = session.encode(query.state)
         self.memory.request(self.tree.nbytes)
         if kind is not None:
@@ -224,6 +224,10 @@ class KernelSearch:
         if len(upper) == 1:
             return np.zeros(1), np.zeros(1, np.bool_)
         return losses(lower, upper), upper < lower.max()
+
+    def sequence(self) -> tuple[Any, ...]:
+        """The actions to take one after the other, if it looks for such; else none."""
+        return ()
 
     def note(self, found: Snapshot) -> None:
         """Add how the search stands to its curve, if it has bounds."""

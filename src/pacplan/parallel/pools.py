@@ -19,7 +19,7 @@ import numpy as np
 from loky import ProcessPoolExecutor
 
 from pacplan.core import checks
-from pacplan.engine.interrupts import Interrupt, ctrl_c
+from pacplan.engine.driver import Interrupt, ctrl_c
 
 # Bytes of freed memory that a process of many plans may keep, half of it in one piece.
 _KEPT = 1 << 25

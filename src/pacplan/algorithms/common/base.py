@@ -17,7 +17,7 @@ from pacplan.algorithms.common.many import Plans, Seeds, plan_all
 from pacplan.algorithms.common.plans import plan_of
 from pacplan.core import checks
 from pacplan.core.identity import described
-from pacplan.engine.checkpoint import Checkpoint, Checkpoints
+from pacplan.engine.checkpoint import Checkpoints
 from pacplan.engine.driver import Callback, Limits, Snapshot, drive
 from pacplan.engine.query import Query, seed_sequence
 from pacplan.models.protocol import Model, check_model
@@ -149,14 +149,14 @@ class Planner:
             OSError: the file cannot be read.
         """
         check_model(model)
-        saved = Checkpoint.read(path)
+        saved = Checkpoints.read(path, every)
         query = Query(
             model,
             saved.state(model),
             saved.seed,
             Limits(saved.header["budget"], time_limit, callback, memory_limit),
             checks.flag("progress", progress),
-            checkpoints=Checkpoints(Path(path), every, saved),
+            checkpoints=saved,
         )
         return self.run(query)
 

@@ -15,8 +15,7 @@ import numpy as np
 
 from pacplan.core import checks
 from pacplan.core.notes import lost, shown
-from pacplan.engine.driver import Limits
-from pacplan.engine.interrupts import Interrupt, ctrl_c, interrupts
+from pacplan.engine.driver import Interrupt, Limits, ctrl_c, interrupts
 from pacplan.engine.query import Seed, seed_sequence
 from pacplan.models.protocol import Model, check_model
 from pacplan.parallel.pools import Workers, in_order, portable

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pacplan.core.keys import place
 from pacplan.core.words import at_least, at_most, exactly
 from pacplan.diagnosis import diagnosis_of
 from pacplan.engine.driver import Snapshot
@@ -82,20 +83,13 @@ def plan_of(planner: "Planner", query: Query, search: Any, stopped_by: str, seco
     plan has the estimates clipped to them; and the state's value is the largest of those, clipped to
     [max L, max U], or the middle of that if there are none. Else it is that of the action recommended.
     The planner's `value_estimate` may say otherwise.
-
-    Args:
-        planner: who plans.
-        query: what it was asked.
-        search: its search.
-        stopped_by: what ended it.
-        seconds: how long it took.
     """
     found, values, known = search.snapshot(seconds), search.values.copy(), dict[str, Any]()
     guarantee = planner.guarantee(query.model, search, found)
     value = planner.value_estimate(search, found)
     if found.lower is None:
         guarantee = f"Action {found.action!r} is the best guess. {guarantee}"
-        value = float(values[search.recommended()]) if value is None else value
+        value = float(values[place(found.action, query.actions)]) if value is None else value
     else:
         values = within(values, found.lower, found.upper)
         low, high = float(found.lower.max()), float(found.upper.max())
@@ -133,6 +127,7 @@ def plan_of(planner: "Planner", query: Query, search: Any, stopped_by: str, seco
         stopped_by=stopped_by,
         guarantee=guarantee,
         tree=search.tree if len(search.tree) else None,
+        sequence=search.sequence(),
         memory=search.memory.used,
         **known,
     )
