@@ -146,7 +146,7 @@ class Particular(pacplan.UCT):
         (Learns, ["settings", "same seed"]),
         (Miscounts, ["budget", "callback"]),
         (Fickle, ["same seed"]),
-        (Particular, ["python model", "jitted model"]),
+        (Particular, ["python model"]),
     ],
 )
 def test_what_is_wrong_with_a_planner_is_found(planner, checks):

@@ -9,8 +9,7 @@ import numpy as np
 from pacplan.algorithms import Planner
 from pacplan.core import checks
 from pacplan.experiments.records import Group, groups
-from pacplan.experiments.runs import run
-from pacplan.experiments.sweep import PlannerSpec, ProblemSpec, Sweep
+from pacplan.experiments.sweep import PlannerSpec, ProblemSpec, Sweep, run
 from pacplan.views import terminal
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from command_line import run
 from pacplan.testing import FAMILIES, PLANNERS, Promise, verify
-from pacplan.testing.verification import _attempts
+from pacplan.testing.verification import _runs
 from promisers import Answer, Impatient
 
 
@@ -44,9 +44,9 @@ def test_a_run_is_resumed_from_its_file(tmp_path):
 @pytest.mark.parametrize("plans", [500, 100_000])
 def test_about_as_many_plans_are_made_as_were_asked_for(plans):
     pairs = [pair for pair in product(FAMILIES.values(), PLANNERS.values()) if pair[1].suits(pair[0])]
-    attempts = _attempts(pairs, plans, 0)
-    assert 0.9 * plans <= len(attempts) <= 1.1 * plans
-    assert len({one.key for one in attempts}) == len(attempts)
+    runs = _runs(pairs, plans, 0)
+    assert 0.9 * plans <= len(runs) <= 1.1 * plans
+    assert len({one.key for one in runs}) == len(runs)
 
 
 def test_ctrl_c_leaves_a_file_to_continue_from(tmp_path):

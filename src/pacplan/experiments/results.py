@@ -1,7 +1,4 @@
-"""Many runs on any executor, and their results file: a line of JSON for each, to go on from.
-
-A run, and the row that it has led to, is a dataclass or tuple with a `key`, which identifies the run.
-"""
+"""Many runs on any executor, and their results file: a line of JSON for each, to go on from."""
 
 import json
 import reprlib
@@ -10,10 +7,10 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from io import FileIO
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pacplan.core.identity import source_digest
 from pacplan.core.notes import lost
@@ -25,8 +22,31 @@ from pacplan.views.progress import bar
 # everything is killed. It gets no more runs than these at once, and fewer towards the end.
 _SECONDS, _MOST_RUNS = 0.2, 50
 
-Work = Callable[[Iterable[Any]], Iterator[Any]]
-"""Makes runs, one after the other, and gives the row of each. What a run raises is in its row."""
+
+class Run(NamedTuple):
+    """Something to do, which leads to a row.
+
+    Attributes:
+        row: a dataclass with a `key`, which identifies the run, and an `error`. It has no result yet.
+        make: says what to fill into the row; what it raises is its error.
+        given: its arguments. They, and the function, can be sent to other processes.
+    """
+
+    row: Any
+    make: Callable[..., dict[str, Any]]
+    given: tuple[Any, ...]
+
+    @property
+    def key(self) -> Any:
+        """That of its row."""
+        return self.row.key
+
+    def made(self) -> Any:
+        """The row with its result."""
+        try:
+            return replace(self.row, **self.make(*self.given))
+        except Exception as error:
+            return replace(self.row, error=" ".join(f"{type(error).__name__}: {error}".split()))
 
 
 class Results:
@@ -90,7 +110,16 @@ def opened(
         results, whole = Results(file), content.rfind(b"\n") + 1
         if whole or not _line(configuration).startswith(content):
             before, rows = _parsed(content, path, kind)
-            _compare(before, json.loads(_line(configuration)), path)
+            changes = [
+                f"{key} was {reprlib.repr(before.get(key))}, now is {reprlib.repr(value)}"
+                for key, value in _read(_line(configuration)).items()
+                if before.get(key) != value
+            ]
+            if changes:
+                raise ValueError(
+                    f"{path} holds other results: {'; '.join(changes)}. They must not mix: choose "
+                    "another place, or delete the file to begin again"
+                )
             results.rows = {row.key: row for row in rows}
         file.truncate(whole)
         if not whole:
@@ -130,23 +159,9 @@ def _read(line: bytes) -> dict[str, Any]:
     return {}
 
 
-def _compare(before: dict[str, Any], now: dict[str, Any], path: str | Path) -> None:
-    changes = [
-        f"{key} was {reprlib.repr(before.get(key))}, now is {reprlib.repr(value)}"
-        for key, value in now.items()
-        if before.get(key) != value
-    ]
-    if changes:
-        raise ValueError(
-            f"{path} holds other results: {'; '.join(changes)}. They must not mix: choose another "
-            "place, or delete the file to begin again"
-        )
-
-
 def complete(
-    runs: Sequence[Any],
+    runs: Sequence[Run],
     results: Results,
-    work: Work,
     *,
     workers: int,
     executor: Executor | None = None,
@@ -158,7 +173,6 @@ def complete(
     Args:
         runs: what there is to do.
         results: the rows.
-        work: what makes the runs; it can be sent to other processes, and so can the runs.
         workers: processes to start; 1 starts none. With an executor: batches to give it at a time.
         executor: what computes, if not processes of our own.
         unit: what a run is called.
@@ -175,23 +189,22 @@ def complete(
             executor = stack.enter_context(process_pool(min(workers, len(left))))
         # The bar has a thread, to which Ctrl-C may come. So it follows the start of processes.
         advance = stack.enter_context(bar(len(runs), len(runs) - len(left), unit, show=progress))
-        for row in work(left) if executor is None else _sent(left, executor, work, workers, unit):
+        rows = map(Run.made, left) if executor is None else _sent(left, executor, workers, unit)
+        for row in rows:
             results.add(row)
             advance(1)
 
 
-def _sent(
-    runs: Iterable[Any], executor: Executor, work: Work, at_once: int, unit: str
-) -> Iterator[Any]:
+def _sent(runs: Iterable[Run], executor: Executor, at_once: int, unit: str) -> Iterator[Any]:
     """The rows of runs that an executor makes, so many batches of them at a time, and one waiting."""
     left = deque(runs)
-    pending: dict[Future[list[Any]], list[Any]] = {}
+    pending: dict[Future[list[Any]], list[Run]] = {}
     try:
         while left or pending:
             while left and len(pending) <= at_once:
                 size = min(_MOST_RUNS, 1 + len(left) // (4 * at_once))
                 batch = [left.popleft() for _ in range(size)]
-                pending[executor.submit(_some, work, batch)] = batch
+                pending[executor.submit(_some, batch)] = batch
             for future in wait(pending, return_when=FIRST_COMPLETED).done:
                 rows = future.result()
                 left.extendleft(reversed(pending.pop(future)[len(rows) :]))
@@ -204,11 +217,11 @@ def _sent(
             future.cancel()
 
 
-def _some(work: Work, runs: Sequence[Any]) -> list[Any]:
+def _some(runs: Sequence[Run]) -> list[Any]:
     """The rows of the first of these runs, as many as there is time for."""
     end, rows = time.perf_counter() + _SECONDS, []
-    for row in work(runs):
-        rows.append(row)
+    for run in runs:
+        rows.append(run.made())
         if time.perf_counter() > end:
             break
     return rows

@@ -48,8 +48,9 @@ class PlannerEntry:
     refuses: Set[str] = frozenset({"endless"})
 
     def promise(self, family: Family) -> Promise:
-        """What it promises for the cases of a family."""
-        return self.promises if isinstance(self.promises, Promise) else self.promises(family)
+        """What it promises for the cases of a family; if the value is the goal, this as well."""
+        given = self.promises if isinstance(self.promises, Promise) else self.promises(family)
+        return replace(given, value=1.0) if "goal" in family.settings else given
 
     def accepts(self, setting: str) -> bool:
         """Whether `make` takes a setting."""
@@ -73,42 +74,28 @@ class PlannerEntry:
 
 _CERTAINTY = Promise(wrong=0.0, below=0.0, above=0.0)
 _BOUNDS = Promise(below=1.0, above=1.0)
+_HALVES = Promise(below=0.5, above=0.5, upper="best")
 _VALUE = Promise(wrong=None, value=1.0, endless=True)
-
-
-def _with_value(promise: Promise, family: Family) -> Promise:
-    """Also the value, where that is the goal."""
-    return replace(promise, value=1.0) if "goal" in family.settings else promise
 
 
 def _bracket(family: Family) -> Promise:
     # One process of bets serves both sides, unless a value is asked for. Of delta, little is for the
     # bounds of each side alone.
     if family.settings & {"goal", "rewards", "transitions"}:
-        return _halves(family)
+        return _HALVES
     above = JOINT_SHARE * (1.0 - JOINT_BELOW) * JOINT_ABOVE + 1.0 - JOINT_SHARE
     return Promise(below=JOINT_BELOW, above=above, upper="best")
 
 
-def _halves(family: Family) -> Promise:
-    # Half of delta for each side.
-    return _with_value(Promise(below=0.5, above=0.5, upper="best"), family)
-
-
 def _chosen(family: Family) -> Promise:
     # OPD where nothing is random; and the others promise no less than the halves.
-    return _CERTAINTY if family.name in _CERTAIN else _halves(family)
+    return _CERTAINTY if family.name in _CERTAIN else _HALVES
 
 
 def _mdp_gape(family: Family) -> Promise:
     # Lemma 2 is a union of three events, and for a single step only that of the rewards matters.
     share = 0.0 if "told" in family.traits else 1.0 / 3.0 if "one step" in family.traits else 1.0
-    return _with_value(Promise(wrong=share, below=share, above=share), family)
-
-
-def _atlas(family: Family) -> Promise:
-    # One event of probability delta has everything.
-    return _with_value(_BOUNDS, family)
+    return Promise(wrong=share, below=share, above=share)
 
 
 _CERTAIN = {"certain"}
@@ -123,8 +110,8 @@ _PAPER = replace(_BOUNDS, judged=False)
 _ALL = (
     PlannerEntry("plan", Auto, _chosen, {"sample": True}, refuses=_CHANCE),
     PlannerEntry("bracket", Bracket, _bracket, refuses=_CHANCE),
-    PlannerEntry("atlas", Atlas, _atlas, refuses={"changing"}),
-    PlannerEntry("canopy", Canopy, Promise(below=0.5, above=0.5, upper="best")),
+    PlannerEntry("atlas", Atlas, _BOUNDS, refuses={"changing"}),
+    PlannerEntry("canopy", Canopy, _HALVES),
     PlannerEntry("mdp-gape", MDPGapE, _mdp_gape, refuses=_UNTOLD),
     # In a single step no state recurs.
     PlannerEntry(
