@@ -15,7 +15,6 @@ from every_planner import NAMES, make, problem
 from pacplan.core.words import at_least, at_most
 from pacplan.views.evidence import Intervals
 from pacplan.views.explorer import explorer
-from pacplan.views.page import reasons
 from trees import Recorder
 
 GARNET = pacplan.envs.garnet(seed=0)
@@ -78,25 +77,16 @@ def test_every_planner_has_a_page(name, tmp_path):
     assert "http" not in text.replace("http-equiv", "").replace("http://www.w3.org/2000/svg", "")
 
 
-def test_the_gap_is_the_sum_of_its_parts():
-    joint = make("bracket", epsilon=0.5).plan(problem("bracket"), 0, seed=0)
-    for plan in (
-        joint,
-        walk(),
-        walk(epsilon=0.01, budget=300),
-        make("opd").plan(problem("opd"), 0, budget=900),
-        make("mdp-gape").plan(problem("mdp-gape"), 0, seed=0, budget=4000),
-    ):
-        parts = reasons(plan, Intervals(plan))[1]
-        assert sum(amount for _, amount in parts) == pytest.approx(plan.gap)
-        # Bracket's gap may be less than the distance of bounds, and then that is said.
-        assert len(parts) == (4 if plan is joint else 3) or plan.planner.startswith("Bracket")
-    guess = make("uct").plan(problem("uct"), 0, seed=0, budget=400)
-    words, parts = reasons(guess, Intervals(guess))
-    assert "prove nothing" in words and not parts
+def test_the_challenger_is_named(tmp_path):
+    plan = make("mdp-gape").plan(problem("mdp-gape"), 0, seed=0, budget=4000)
+    rival = plan.actions[Intervals(plan).rival]
     model = pacplan.Simulator(line_walk, actions=["right"])
-    alone = pacplan.UCT(gamma=0.5, horizon=3).plan(model, 0, budget=20)
-    assert "no other" in reasons(alone, Intervals(alone))[0]
+    for one, words in (
+        (plan, f"of action {plan.action} is action {rival}: of all others it has the largest upper"),
+        (make("uct").plan(problem("uct"), 0, seed=0, budget=400), "prove nothing"),
+        (pacplan.UCT(gamma=0.5, horizon=3).plan(model, 0, budget=20), "There is no other action."),
+    ):
+        assert words in one.to_html(tmp_path / "plan.html").read_text("utf-8")
 
 
 def test_the_code_on_the_page_makes_the_plan_again(tmp_path):

@@ -18,6 +18,10 @@ _CALL = r"(\b[A-Z]\w*\((?:[^()]|\([^()]*\))*\))"
 _VALUE = r"""('[^']*'|"[^"]*"|\([^()]*\)|\.\.\.|[-+\w.%]*[\w%])"""
 _ARGUMENT = rf"(?<![-\w.])({_SETTINGS}|{_LIMITS}|{_OTHERS}|{_FUNCTIONS})"
 
+# In the help of every command.
+_EXIT_CODES = """Exit codes: 0 done; 1 something failed; 2 wrong usage; 3 a budget, a deadline or a lack of memory
+stopped a plan before the planner's own rule; 130 you pressed Ctrl-C (what was found is printed or kept)."""
+
 SET = "--set NAME=VALUE  setting of the problem, e.g. states=50 (repeat)"
 QUIET = "-q --quiet  show no progress"
 WORKERS = "--workers N  processes; by default one per core. 1 starts none"
@@ -93,7 +97,7 @@ def add_command(
     about, _, listed = more.rpartition("\n\n")
     name = usage.partition(" ")[0]
     parser: argparse.ArgumentParser = commands.add_parser(
-        name, usage=f"pacplan {usage} [options]", help=short, description=about
+        name, usage=f"pacplan {usage} [options]", help=short, description=about, epilog=_EXIT_CODES
     )
     add_options(parser, listed)
     parser.set_defaults(run=run, **defaults)
