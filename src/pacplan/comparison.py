@@ -78,7 +78,7 @@ def show(rows: Sequence[Group]) -> None:
     cells = [("planner", "mean regret", "95 % interval", "mean calls", "ms per plan")]
     for row in rows:
         assert row.regret is not None and row.seconds is not None
-        regret, calls = row.regret, np.mean([plan.samples or 0 for plan in row.plans])
+        regret, calls = row.regret, np.mean([plan.samples for plan in row.plans])
         interval = f"{regret.low:.2e} .. {regret.high:.2e}"
         numbers = f"{calls:,.0f}", f"{row.seconds * 1e3:.2f}"
         cells.append((row.planner, f"{regret.value:.2e}", interval, *numbers))

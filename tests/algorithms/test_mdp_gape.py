@@ -9,8 +9,8 @@ import pacplan
 from bandits import bandit
 from conftest import HALF, random_small
 from pacplan import exact
-from pacplan.bounds import Thresholds
 from pacplan.algorithms.common.horizons import allocation
+from pacplan.bounds import Thresholds
 from pacplan.compiled.streams import streams
 from pacplan.engine.query import Query
 

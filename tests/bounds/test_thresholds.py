@@ -70,7 +70,7 @@ def test_values_that_are_no_threshold_raise(bad, place):
     functions[place] = lambda n: np.full_like(n, bad)
     for wrong in (functions, [lambda n: 1.0, np.ones_like]):  # Or they are not vectorised.
         radii = radii_of(Thresholds(*wrong, proven=False, name="my own"), setting())
-        with pytest.raises(ValueError, match="finite number >= 0.*my own"):
+        with pytest.raises(ValueError, match=r"finite number >= 0.*my own"):
             radii.extend(5)
 
 

@@ -189,7 +189,7 @@ def exponents(lines: Sequence[Accuracy]) -> dict[str, theory.Exponent]:
     found = {}
     for label in dict.fromkeys(line.label for line in lines):
         own = [line for line in lines if line.label == label]
-        calls = [{row.problem_seed: row.samples or 0 for row in line.group.plans} for line in own]
+        calls = [{row.problem_seed: row.samples for row in line.group.plans} for line in own]
         seeds = sorted(set.intersection(*map(set, calls)))
         if len(own) > 1 and seeds:
             samples = [[at_one[seed] for at_one in calls] for seed in seeds]

@@ -4,7 +4,7 @@ import csv
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -45,13 +45,13 @@ class Record:
     seed: int
     horizon: int | None = None
     action: str = ""
-    samples: int | None = None
-    episodes: int | None = None
+    samples: int = 0
+    episodes: int = 0
     regret: float | None = None
     gap: float | None = None
     certified: bool = False
     stopped_by: str = ""
-    seconds: float | None = None
+    seconds: float = 0.0
     error: str = ""
 
     @property

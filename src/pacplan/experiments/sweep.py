@@ -312,7 +312,8 @@ def _result(
         values = _values(model, gamma, None if endless else plan.horizon)
         regret = float(values.max() - values[plan.action])
     names = ("horizon", "samples", "episodes", "gap", "certified", "stopped_by", "seconds")
-    return {name: getattr(plan, name) for name in names} | {"action": str(plan.action), "regret": regret}
+    found = {name: getattr(plan, name) for name in names}
+    return found | {"action": str(plan.action), "regret": regret}
 
 
 @lru_cache(maxsize=8)

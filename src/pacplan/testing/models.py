@@ -54,7 +54,7 @@ def check_model(
         for one, two in zip(draws, again, strict=False):
             if one != two:
                 raise BrokenPromiseError(
-                    f"with the same seed, state {shown(one[0])}, action {shown(one[1])} had a different "
+                    f"with the same seed, state {shown(one[0])}, action {shown(one[1])} had another "
                     "outcome the second time; draw all randomness from rng, and keep nothing between "
                     "calls"
                 )
@@ -65,12 +65,12 @@ def check_model(
     said = []
     if model.may_end and not any(ended for _, _, _, ended, _ in draws):
         said.append(
-            f"none of {episodes} episodes ended within {steps} steps; may_end=False, if none ever does, "
+            f"none of {episodes} episodes ended within {steps} steps; may_end=False, if none does, "
             "makes bounds tighter if reward_range does not contain 0"
         )
     if model.successors is not None and most < model.successors:
         said.append(
-            f"successors={model.successors}, of which at most {most} were seen; fewer need fewer calls, "
+            f"successors={model.successors}, at most {most} were seen; fewer need fewer calls, "
             "if it is certain that there are no more"
         )
     if hasattr(model, "check"):
@@ -96,21 +96,23 @@ def _played(
     caller = Caller(model, start, root, steps)
     session = caller.session
 
-    def state(key: int | None) -> Any:
-        return key if key is None or session.states is None else session.states[key]
+    def state(key: int) -> Any:
+        return key if session.states is None else session.states[key]
 
     with caller:
         for _ in range(episodes):
-            at: int | None = caller.start()
+            at, ended = caller.start(), False
             for h in range(steps):
                 action = int(ties.random() * caller.actions(at, h))
                 after, reward = caller.call(at, action, h)
-                draws.append((state(at), session.label(at, action), reward, after is None, state(after)))
                 most = max(most, len(caller.after[caller.pair(at, action, h)]))
-                at = after
-                if at is None:
+                ended = after is None
+                outcome = None if after is None else state(after)
+                draws.append((state(at), session.label(at, action), reward, ended, outcome))
+                if after is None:
                     break
-            if model.two_player and at is not None:
+                at = after
+            if model.two_player and not ended:
                 raise BrokenPromiseError(
                     f"a game was not over after {steps} moves; let it end by `terminated`, or pass a "
                     "larger steps="

@@ -197,9 +197,9 @@ def report_of(
                 promised = share * family.delta if promise.judged else None
                 broken = promised is not None and surely > promised
                 interval = clopper_pearson(len(cases), plans, _SHOWN_TAIL)
-                name = family.name, entry.name, check
-                counts = plans, len(claims), len(cases), len(cases) / plans
-                verdicts.append(Verdict(*name, *counts, *interval, surely, promised, broken, cases))
+                numbers: tuple[Any, ...] = (plans, len(claims), len(cases), len(cases) / plans)
+                numbers += (*interval, surely, promised, broken, cases)
+                verdicts.append(Verdict(family.name, entry.name, check, *numbers))
     return Report(found, verdicts, complete)
 
 

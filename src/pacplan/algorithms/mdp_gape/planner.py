@@ -1,6 +1,6 @@
 """MDP-GapE (Jonsson, Kaufmann, Ménard, Darwiche Domingues, Leurent, Valko; NeurIPS 2020)."""
 
-from typing import Any, Literal
+from typing import Literal
 
 from pacplan.algorithms.common.base import Planner
 from pacplan.algorithms.common.confidence import (
