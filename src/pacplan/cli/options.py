@@ -19,8 +19,8 @@ _VALUE = r"""('[^']*'|"[^"]*"|\([^()]*\)|\.\.\.|[-+\w.%]*[\w%])"""
 _ARGUMENT = rf"(?<![-\w.])({_SETTINGS}|{_LIMITS}|{_OTHERS}|{_FUNCTIONS})"
 
 # In the help of every command.
-_EXIT_CODES = """Exit codes: 0 done; 1 something failed; 2 wrong usage; 3 a budget, a deadline or a lack of
-memory stopped a plan before its own rule; 130 Ctrl-C (what was found is printed or kept)."""
+_EXIT_CODES = """Exit codes: 0 done; 1 something failed; 2 wrong usage; 3 a budget, a deadline or a lack
+of memory stopped a plan before its own rule; 130 Ctrl-C (what was found is printed or kept)."""
 
 SET = "--set NAME=VALUE  setting of the problem, e.g. states=50 (repeat)"
 QUIET = "-q --quiet  show no progress"

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pacplan.experiments.paper import PAPER_EXPONENT, PAPER_TABLE, Accuracy, Curve, paper_curves
-from pacplan.theory import Exponent
+from pacplan.theory import Estimate
 from pacplan.views.pictures import library
 
 # Okabe and Ito's palette, which colour-blind readers can tell apart.
@@ -18,7 +18,7 @@ _MARKERS = "osD^vP*X<>"
 _GREY = "#777777"
 
 
-def figure1(lines: Sequence[Accuracy], fits: Mapping[str, Exponent], stem: Path) -> None:
+def figure1(lines: Sequence[Accuracy], fits: Mapping[str, Estimate], stem: Path) -> None:
     """Calls to the model against 1/epsilon, to stem.png and stem.svg."""
     with _axes(stem, (7.2, 4.6), "1/ε", "calls to the model, n") as axes:
         paper = sorted(PAPER_TABLE.items(), reverse=True)

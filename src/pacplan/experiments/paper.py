@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pacplan import theory
 from pacplan.bounds import thresholds as exploration
 from pacplan.core import checks
-from pacplan.experiments.records import Estimate, Group
+from pacplan.experiments.records import Group
 from pacplan.experiments.sweep import PlannerSpec, ProblemSpec, Sweep
 from pacplan.registry import FIXED_BUDGET
 
@@ -145,12 +145,12 @@ PAPER_TABLE = {
 
 
 @cache
-def paper_curves() -> dict[str, dict[int, Estimate]]:
+def paper_curves() -> dict[str, dict[int, theory.Estimate]]:
     """The paper's Figure 2: mean regret by our name for the planner and by budget."""
-    curves: dict[str, dict[int, Estimate]] = {}
+    curves: dict[str, dict[int, theory.Estimate]] = {}
     text = resources.files("pacplan.experiments").joinpath("data", "figure2.csv").read_text("utf-8")
     for planner, budget, *numbers in list(csv.reader(text.splitlines()))[1:]:
-        curves.setdefault(planner.lower(), {})[int(budget)] = Estimate(*map(float, numbers))
+        curves.setdefault(planner.lower(), {})[int(budget)] = theory.Estimate(*map(float, numbers))
     return curves
 
 
@@ -184,7 +184,7 @@ def accuracies(reproduction: Reproduction, groups: Sequence[Group]) -> list[Accu
     ]
 
 
-def exponents(lines: Sequence[Accuracy]) -> dict[str, theory.Exponent]:
+def exponents(lines: Sequence[Accuracy]) -> dict[str, theory.Estimate]:
     """The growth of n in 1/epsilon of each planner, over the MDPs that it solved at all accuracies."""
     found = {}
     for label in dict.fromkeys(line.label for line in lines):
@@ -202,7 +202,7 @@ class Curve(NamedTuple):
 
     label: str
     planner: str
-    points: dict[int, Estimate]
+    points: dict[int, theory.Estimate]
 
 
 def curves(reproduction: Reproduction, groups: Sequence[Group]) -> list[Curve]:

@@ -4,11 +4,11 @@ import csv
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pacplan.theory import Estimate
 from pacplan.views import terminal
 
 
@@ -58,14 +58,6 @@ class Record:
     def key(self) -> tuple[str, str, int, int | None]:
         """Identifies the run in its sweep."""
         return self.settings, self.problem, self.problem_seed, self.budget
-
-
-class Estimate(NamedTuple):
-    """A number and its 95 % interval."""
-
-    value: float
-    low: float
-    high: float
 
 
 def mean(values: ArrayLike) -> Estimate:

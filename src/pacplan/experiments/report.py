@@ -9,15 +9,11 @@ from typing import Any
 import numpy as np
 
 from pacplan import envs, theory
-from pacplan.algorithms import UCT, SmoothCruiser, SparseSampling, StOP, TrailBlazer
+from pacplan.algorithms import UCT
 from pacplan.core.version import __version__
 from pacplan.experiments import figures, paper, records
 from pacplan.experiments.paper import ACTIONS, DELTA, GAMMA, SUCCESSORS, Accuracy, Reproduction
 from pacplan.experiments.records import Record
-
-_THEORETICAL = (SparseSampling, SmoothCruiser, TrailBlazer, StOP)
-# Calls for planners that would take too long, and the accuracy: the coarsest of the paper's table.
-_ENOUGH, _QUICK_ENOUGH, _COARSE = 1_000_000, 10_000, 1.0
 
 
 def write_report(reproduction: Reproduction, rows: Sequence[Record], folder: Path) -> None:
@@ -36,7 +32,6 @@ def write_report(reproduction: Reproduction, rows: Sequence[Record], folder: Pat
     published = paper.paper_curves()
     packages = ", ".join(f"{name} {version(name)}" for name in ("numpy", "numba"))
     system = f"Python {platform.python_version()}, {packages}, {platform.system()}"
-    enough = _QUICK_ENOUGH if reproduction.quick else _ENOUGH
     found: dict[str, Any] = {
         "paper": paper,
         "reproduction": reproduction,
@@ -49,9 +44,6 @@ def write_report(reproduction: Reproduction, rows: Sequence[Record], folder: Pat
         "fits": fits,
         "crude": theory.crude_exponent(gamma=GAMMA, actions=ACTIONS, successors=SUCCESSORS),
         "bounds": [_bounds(reproduction, one) for one in lines if one.label.startswith("mdp-gape")],
-        "attempts": _attempts(reproduction, enough) if "table4" in reproduction.parts and lines else [],
-        "enough": enough,
-        "coarse": _COARSE,
         "curves": curves,
         "published": published,
         "best": {n: min(published, key=lambda name: published[name][n].value) for n in budgets},
@@ -82,23 +74,6 @@ def _bounds(reproduction: Reproduction, line: Accuracy) -> tuple[Accuracy, float
     found = [theory.corollary_1(model, **question) for model in models]
     proven, order = np.median([(bound.proven, bound.order) for bound in found], axis=0)
     return line, line.horizon * float(proven), line.horizon * float(order)
-
-
-def _attempts(reproduction: Reproduction, enough: int) -> list[tuple[Any, ...]]:
-    """Name, calls predicted and made, why it stopped, and its words, for the theoretical planners."""
-    seed = reproduction.problem_seeds[0]
-    model, rows = envs.garnet(seed=seed), []
-    for kind in _THEORETICAL:
-        planner = kind(epsilon=_COARSE, delta=DELTA, gamma=GAMMA)
-        predicted = None
-        if isinstance(planner, SparseSampling | SmoothCruiser):
-            predicted = float(planner.calls(model))
-        try:
-            plan = planner.plan(model, seed=seed, budget=enough)
-            rows.append((kind.name, predicted, plan.samples, plan.stopped_by, plan.guarantee))
-        except ValueError as refusal:
-            rows.append((kind.name, predicted, 0, "refused", str(refusal)))
-    return rows
 
 
 def short(value: float) -> str:
