@@ -144,7 +144,7 @@ class Particular(pacplan.UCT):
     ("planner", "checks"),
     [
         (Learns, ["settings", "same seed"]),
-        (Miscounts, ["budget", "callback"]),
+        (Miscounts, ["budget"]),
         (Fickle, ["same seed"]),
         (Particular, ["python model"]),
     ],

@@ -32,7 +32,6 @@ def test_what_is_run_for_the_paper():
     both = Reproduction("figure2", thresholds=("budget", "lemma"), planners=("mdp-gape", "olop"))
     assert [spec.name for spec in both.budgeted()] == ["mdp-gape", "olop"]
     assert both.budgeted()[0].build().thresholds == "budget"
-    assert both.command.endswith("--thresholds budget,lemma --planners mdp-gape,olop")
 
 
 def test_report_of_everything(tmp_path):
@@ -50,7 +49,7 @@ def test_report_of_everything(tmp_path):
     assert np.mean(regrets) > 0.0
     text = (out / "index.md").read_text()
     for words in (
-        "pacplan reproduce all --mdps 3 --seed 0 --planners mdp-gape,uct,olop --quick",
+        f"pacplan reproduce all --quick --mdps 3 --workers 1 --out {out}",
         *("6,300", "55,000", f"{np.median(samples):,.0f}", f"{max(samples):,}", "1.3e13"),
         short(np.mean(regrets)),
         # What the names of curves and columns stand for.

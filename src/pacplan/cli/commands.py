@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import time
 from argparse import Namespace
 from collections.abc import Sequence
@@ -132,7 +133,7 @@ def reproduce(asked: Namespace) -> None:
         if {"figure1", "figure2"} & set(wanted.parts):
             library("matplotlib")
         rows = _rows(wanted.sweep(), folder, asked)
-        write_report(wanted, rows, folder)
+        write_report(wanted, rows, folder, shlex.join(["pacplan", *asked.typed]))
     print(f"{len(rows):,} runs; open {folder / 'index.md'}")
     _end_if_any_failed(rows)
 

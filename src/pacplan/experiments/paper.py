@@ -67,16 +67,6 @@ class Reproduction:
         return PARTS if self.what == "all" else (self.what,)
 
     @property
-    def command(self) -> str:
-        """The command that runs it, without the folder."""
-        words = f"pacplan reproduce {self.what} --mdps {self.mdps} --seed {self.seed}"
-        if self.thresholds:
-            words += f" --thresholds {','.join(self.thresholds)}"
-        if self.planners != _PLANNERS:
-            words += f" --planners {','.join(self.planners)}"
-        return words + " --quick" * self.quick
-
-    @property
     def problem_seeds(self) -> range:
         """Seeds of the random MDPs."""
         return range(self.seed, self.seed + (min(self.mdps, _QUICK_MDPS) if self.quick else self.mdps))

@@ -16,7 +16,9 @@ from pacplan.experiments.paper import ACTIONS, DELTA, GAMMA, SUCCESSORS, Accurac
 from pacplan.experiments.records import Record
 
 
-def write_report(reproduction: Reproduction, rows: Sequence[Record], folder: Path) -> None:
+def write_report(
+    reproduction: Reproduction, rows: Sequence[Record], folder: Path, command: str
+) -> None:
     """Write index.md, the figures, runs.csv and summary.csv into the folder."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -35,7 +37,7 @@ def write_report(reproduction: Reproduction, rows: Sequence[Record], folder: Pat
     found: dict[str, Any] = {
         "paper": paper,
         "reproduction": reproduction,
-        "folder": folder.as_posix(),
+        "command": command,
         "runs": len(rows),
         "failed": [row for row in rows if row.error],
         "versions": f"pacplan {__version__}, {system} on {platform.machine()}",

@@ -134,10 +134,11 @@ class Sweep:
         checks.integer("seed", self.seed, least=0)
         if isinstance(self.seeds, int):
             checks.integer("seeds", self.seeds, least=1)
-        lists = {"planners": self.planners, "problems": self.problems, "seeds": self.problem_seeds}
-        budgets = [self.budgets, *(self._budgets(spec) for spec in self.planners)]
-        for what, given in [*lists.items(), *(("budgets", one) for one in budgets)]:
-            if isinstance(given, str | bytes) or not isinstance(given, Sequence):
+        lists: list[tuple[str, Any]] = [("planners", self.planners), ("problems", self.problems)]
+        lists += [("seeds", self.problem_seeds), ("budgets", self.budgets)]
+        lists += [("budgets", self._budgets(spec)) for spec in self.planners]
+        for what, given in lists:
+            if isinstance(given, str) or not isinstance(given, Sequence):
                 raise TypeError(f"{what} must be a list, got {given!r}")
             if not given:
                 raise ValueError(f"a sweep needs {what}, and got none")

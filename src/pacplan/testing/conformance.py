@@ -7,7 +7,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from copy import copy
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -275,23 +274,7 @@ def _deadline(trial: Trial) -> None:
     )
 
 
-def _callback(trial: Trial) -> None:
-    seen: list[Any] = []
-
-    def stop(snapshot: Any) -> bool:
-        seen.append((snapshot.samples, snapshot.action))
-        return bool(snapshot.samples >= _SOME)
-
-    plan = trial.plan(callback=stop)
-    _expect(
-        (plan.stopped_by == "callback" or _by_itself(plan)) and (plan.samples, plan.action) == seen[-1],
-        f"the callback stopped at {seen[-1][0]} samples and action {seen[-1][1]!r}, and the plan says "
-        f"stopped_by={plan.stopped_by!r}, {plan.samples} and {plan.action!r}: let both read the same "
-        "arrays",
-    )
-
-
-def _raises(error: BaseException) -> Callable[[int], None]:
+def _interrupted_by(error: BaseException) -> Callable[[int], None]:
     """What happens to a model that raises after some calls."""
 
     def happens(call: int) -> None:
@@ -302,25 +285,24 @@ def _raises(error: BaseException) -> Callable[[int], None]:
 
 
 def _interrupt(trial: Trial) -> None:
-    plan, _ = trial.watched(_raises(KeyboardInterrupt()))
+    plan, _ = trial.watched(_interrupted_by(KeyboardInterrupt()))
     _expect(
         plan.interrupted and plan.samples == _SOME - 1,
         f"interrupted in call {_SOME}, the plan says stopped_by={plan.stopped_by!r}, "
         f"samples={plan.samples}: pass on the status that call_model returns, and count the calls of "
         "the episode that it cuts off",
     )
-    with suppress(KeyboardInterrupt):
-        trial.watched(_raises(KeyboardInterrupt()), on_interrupt="raise")
-        raise AssertionError('on_interrupt="raise" must raise KeyboardInterrupt')
 
 
 def _model_raises(trial: Trial) -> None:
-    mine, found = LookupError("raised by the model"), None
-    try:
-        trial.watched(_raises(mine))
-    except LookupError as error:
-        found = error
-    _expect(found is mine, "what the model raises must come through unchanged")
+    for mine in (LookupError("raised by the model"), KeyboardInterrupt()):
+        found = None
+        try:
+            trial.watched(_interrupted_by(mine), on_interrupt="raise")
+        except (LookupError, KeyboardInterrupt) as error:
+            found = error
+        same_error = found is mine or (found and isinstance(mine, KeyboardInterrupt))
+        _expect(same_error, f"{mine!r}, raised by the model, must come through unchanged")
 
 
 def _settings(trial: Trial) -> None:
@@ -384,7 +366,7 @@ def _interpreted(trial: Trial) -> None:
 _REQUIREMENTS: dict[str, Callable[[Trial], None]] = {
     check.__name__.strip("_").replace("_", " "): check
     for check in (
-        *(_same_seed, _budget, _python_model, _ends, _state_actions, _deadline, _callback),
+        *(_same_seed, _budget, _python_model, _ends, _state_actions, _deadline),
         *(_interrupt, _model_raises, _settings, _memory, _interpreted),
     )
 }

@@ -19,25 +19,15 @@ _NAMED = 5
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of one plan.
-
-    Attributes:
-        family: name of the family.
-        planner: name of the planner.
-        case: number of the case.
-        calls: calls to the model.
-        seconds: time of the plan, and of making and checking its case.
-        found: for every check that something was claimed about, whether it fails.
-        error: what was raised in place of a plan; "" if nothing was.
-    """
+    """The result of one plan, of a case of a family by a planner."""
 
     family: str
     planner: str
     case: int
-    calls: int = 0
-    seconds: float = 0.0
-    found: dict[str, bool] = field(default_factory=dict)
-    error: str = ""
+    calls: int = 0  # to the model
+    seconds: float = 0.0  # of the plan, and of making and checking its case
+    found: dict[str, bool] = field(default_factory=dict)  # whether each check failed, if it was claimed
+    error: str = ""  # what was raised in place of a plan
 
     @property
     def key(self) -> tuple[str, str, int]:
