@@ -2,13 +2,12 @@
 
 import json
 import reprlib
-import time
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, as_completed, wait
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, fields, replace
 from io import FileIO
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,10 +16,6 @@ from pacplan.core.notes import lost
 from pacplan.core.version import __version__
 from pacplan.parallel.pools import process_pool, sendable
 from pacplan.views.progress import bar
-
-# A worker gives back what it has made after so many seconds: short enough that little is lost when
-# everything is killed. It gets no more runs than these at once, and fewer towards the end.
-_SECONDS, _MOST_RUNS = 0.2, 50
 
 
 class Run(NamedTuple):
@@ -165,6 +160,7 @@ def complete(
     *,
     workers: int,
     executor: Executor | None = None,
+    size: int = 1,
     unit: str = "runs",
     progress: bool = False,
 ) -> None:
@@ -173,8 +169,9 @@ def complete(
     Args:
         runs: what there is to do.
         results: the rows.
-        workers: processes to start; 1 starts none. With an executor: batches to give it at a time.
+        workers: processes to start; 1 starts none. With an executor: how much it does at a time.
         executor: what computes, if not processes of our own.
+        size: how many runs it is sent at once. Their rows come back together.
         unit: what a run is called.
         progress: show a bar on the error stream.
 
@@ -189,39 +186,34 @@ def complete(
             executor = stack.enter_context(process_pool(min(workers, len(left))))
         # The bar has a thread, to which Ctrl-C may come. So it follows the start of processes.
         advance = stack.enter_context(bar(len(runs), len(runs) - len(left), unit, show=progress))
-        rows = map(Run.made, left) if executor is None else _sent(left, executor, workers, unit)
-        for row in rows:
-            results.add(row)
-            advance(1)
+        parts = (left[i : i + size] for i in range(0, len(left), size))
+        for rows in map(_made, parts) if executor is None else _sent(parts, executor, workers, unit):
+            for row in rows:
+                results.add(row)
+                advance(1)
 
 
-def _sent(runs: Iterable[Run], executor: Executor, at_once: int, unit: str) -> Iterator[Any]:
-    """The rows of runs that an executor makes, so many batches of them at a time, and one waiting."""
-    left = deque(runs)
-    pending: dict[Future[list[Any]], list[Run]] = {}
+def _made(runs: Sequence[Run]) -> list[Any]:
+    """The rows of runs with their results."""
+    return [run.made() for run in runs]
+
+
+def _sent(
+    parts: Iterator[Sequence[Run]], executor: Executor, at_once: int, unit: str
+) -> Iterator[list[Any]]:
+    """The rows of runs that an executor makes. Whoever is done finds the next ones waiting."""
+    pending: set[Future[list[Any]]] = set()
     try:
-        while left or pending:
-            while left and len(pending) <= at_once:
-                size = min(_MOST_RUNS, 1 + len(left) // (4 * at_once))
-                batch = [left.popleft() for _ in range(size)]
-                pending[executor.submit(_some, batch)] = batch
-            for future in wait(pending, return_when=FIRST_COMPLETED).done:
-                rows = future.result()
-                left.extendleft(reversed(pending.pop(future)[len(rows) :]))
-                yield from rows
+        while more := [
+            executor.submit(_made, part) for part in islice(parts, 2 * at_once - len(pending))
+        ]:
+            pending |= set(more)
+            done, pending = wait(pending, return_when=FIRST_COMPLETED)
+            yield from (future.result() for future in done)
+        yield from (future.result() for future in as_completed(pending))
     except Exception as error:  # What runs raise is in their rows; this is the executor's own.
         advice = "The results file, if there is one, has the others: run the same again to continue"
         raise lost(unit, error, advice) from error
     finally:
         for future in pending:
             future.cancel()
-
-
-def _some(runs: Sequence[Run]) -> list[Any]:
-    """The rows of the first of these runs, as many as there is time for."""
-    end, rows = time.perf_counter() + _SECONDS, []
-    for run in runs:
-        rows.append(run.made())
-        if time.perf_counter() > end:
-            break
-    return rows

@@ -250,7 +250,7 @@ def run(
         folder: where rows are written as runs end. The same sweep with the same folder continues where
             it stopped, even if it was killed. None: nothing is written.
         workers: processes to start, by default one per core; 1 starts none and computes in this
-            process. With an executor: how many batches of runs to give it at a time.
+            process. With an executor: how many runs it makes at a time.
         executor: what computes, for instance a Dask client's `get_executor()`.
         progress: show a bar with rate and time left, on the error stream.
 
@@ -300,7 +300,7 @@ def _result(
     """What a run fills into its row."""
     global _last
     known, last, model = _last
-    if known is not problem or last != number:
+    if known != problem or last != number:
         model = problem.build(number)
         _last = problem, number, model
     planner = spec.build()

@@ -80,7 +80,7 @@ def verify(
             for one in {one.key[:2]: one for one in reversed(left)}.values():
                 with waiting():
                     one.made()
-            complete(runs, results, workers=workers, unit="plans", progress=progress)
+            complete(runs, results, workers=workers, size=20, unit="plans", progress=progress)
         except KeyboardInterrupt:
             stopped = True
     return report_of(pairs, results.rows.values(), complete=not stopped)
