@@ -47,9 +47,7 @@ def intervals(plan: "Plan", ax: Any = None) -> Any:
         if row["estimate"] is not None:
             axes.scatter(row["estimate"], at, color=colour, marker="D", s=28, zorder=3)
     # The gap is no more than what lies between these.
-    for (role, value, _), bound, style in zip(
-        known.guides, ("lower", "upper"), ("--", ":"), strict=False
-    ):
+    for (role, value), bound, style in zip(known.guides, ("lower", "upper"), ("--", ":"), strict=False):
         axes.axvline(value, color=_COLOURS[role], linestyle=style, label=f"{bound} bound, {role}")
     if known.guides:
         _legend(axes)
