@@ -5,7 +5,6 @@ import ast
 import re
 from collections.abc import Callable
 from pathlib import Path
-from textwrap import wrap
 from typing import Any, NoReturn
 
 _SETTINGS = "epsilon|delta|gamma|horizon|thresholds|goal|merge|rewards|transitions|value_range"
@@ -31,26 +30,13 @@ class Parser(argparse.ArgumentParser):
     """A parser whose help keeps its lines, and whose errors are one line."""
 
     def __init__(self, **settings: Any) -> None:
-        super().__init__(formatter_class=_Formatter, allow_abbrev=False, **settings)
+        super().__init__(
+            formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False, **settings
+        )
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong, and where to look."""
         self.exit(2, f"pacplan: {message}; see {self.prog} --help\n")
-
-
-class _Formatter(argparse.RawDescriptionHelpFormatter):
-    """Names such as op-mdp are not broken."""
-
-    def _split_lines(self, text: str, width: int) -> list[str]:
-        return wrap(text, width, break_on_hyphens=False)
-
-
-def accuracy(text: str) -> float | str:
-    """A number, or the text itself, which may be per cent."""
-    try:
-        return float(text)
-    except ValueError:
-        return text
 
 
 def names(text: str) -> list[str]:
@@ -68,7 +54,7 @@ def size(text: str) -> int:
 
 
 def literal(text: str) -> Any:
-    """A Python literal, or the text itself if it is none."""
+    """A Python literal, or the text itself if it is none, such as 5%."""
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
@@ -85,7 +71,7 @@ def setting(text: str) -> tuple[str, Any]:
     return name, literal(value)
 
 
-_TYPES = {"N": int, "SECONDS": float, "D": float, "G": float, "LOW": float, "E": accuracy}
+_TYPES = {"N": int, "SECONDS": float, "D": float, "G": float, "LOW": float, "E": literal}
 _TYPES |= {"BYTES": size, "STATE": literal, "NAMES": names, "FILE": Path, "FOLDER": Path}
 
 

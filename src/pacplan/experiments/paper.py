@@ -175,14 +175,12 @@ def accuracies(reproduction: Reproduction, groups: Sequence[Group]) -> list[Accu
 
 
 def exponents(lines: Sequence[Accuracy]) -> dict[str, theory.Estimate]:
-    """The growth of n in 1/epsilon of each planner, over the MDPs that it solved at all accuracies."""
+    """The growth of n in 1/epsilon of each planner that solved all MDPs at several accuracies."""
     found = {}
     for label in dict.fromkeys(line.label for line in lines):
         own = [line for line in lines if line.label == label]
-        calls = [{row.problem_seed: row.samples for row in line.group.plans} for line in own]
-        seeds = sorted(set.intersection(*map(set, calls)))
-        if len(own) > 1 and seeds:
-            samples = [[at_one[seed] for at_one in calls] for seed in seeds]
+        if len(own) > 1 and not any(line.group.failed for line in own):
+            samples = np.stack([line.samples for line in own], axis=1)
             found[label] = theory.exponent([line.epsilon for line in own], samples)
     return found
 
@@ -201,7 +199,7 @@ def curves(reproduction: Reproduction, groups: Sequence[Group]) -> list[Curve]:
     for spec in reproduction.budgeted():
         points = {
             group.budget: group.regret
-            for group in sorted(groups, key=lambda group: group.budget or 0)
+            for group in groups
             if group.settings == spec.key and group.budget and group.regret
         }
         if points:
