@@ -149,7 +149,9 @@ def _mixed(rng: Generator, delta: float) -> Case:
     return tabular_case(table, delta, _accuracy(rng, horizon, gamma), horizon, gamma=gamma)
 
 
-def _telling(rng: Generator, delta: float, *choices: tuple[str, str], budget: int = 1500) -> Case:
+def _telling(
+    rng: Generator, delta: float, choices: Sequence[tuple[str, str]], budget: int = 1500
+) -> Case:
     """What is said of rewards and of transitions is one of the choices, and true."""
     states, actions, successors, horizon = _sizes(rng)
     rewards, transitions = choose(rng, choices)
@@ -163,14 +165,6 @@ def _telling(rng: Generator, delta: float, *choices: tuple[str, str], budget: in
     return tabular_case(
         table, delta, _accuracy(rng, horizon), horizon, settings=settings, budget=budget
     )
-
-
-def _declared(rng: Generator, delta: float) -> Case:
-    return _telling(rng, delta, ("deterministic", "unknown"), ("unknown", "deterministic"))
-
-
-def _told(rng: Generator, delta: float) -> Case:
-    return _telling(rng, delta, ("deterministic", "deterministic"), budget=400)
 
 
 def _bounded(rng: Generator, delta: float) -> Case:
@@ -312,6 +306,8 @@ def _minimax(node: Any, *, maximises: bool) -> float:
     return max(worths) if maximises else min(worths)
 
 
+_EITHER = (("deterministic", "unknown"), ("unknown", "deterministic"))
+_TOLD = partial(_telling, choices=[("deterministic", "deterministic")], budget=400)
 _LUCKY, _UNLUCKY = partial(_misled, low=0.37, high=0.4), partial(_misled, low=0.6, high=0.63)
 _ALL = (
     Family("ties", "actions differ by epsilon, or a little more", 0.3, _tied, {"one step"}),
@@ -325,8 +321,8 @@ _ALL = (
     Family("joint", "the reward is tied to the successor", 0.3, _joint),
     Family("ends", "episodes end, rewards may be negative", 0.3, _ending),
     Family("mixed", "1 to 4 steps, 1 to 8 successors, 1 to 4 actions", 0.1, _mixed),
-    Family("declared", "rewards or transitions are told", 0.3, _declared),
-    Family("told", "rewards and transitions are told", 0.3, _told, {"told"}),
+    Family("declared", "rewards or transitions are told", 0.3, partial(_telling, choices=_EITHER)),
+    Family("told", "rewards and transitions are told", 0.3, _TOLD, {"told"}),
     Family("bounded", "value bounds without slack", 0.3, _bounded, weight=0.5),
     Family("endless", "the target is the infinite horizon", 0.3, _endless),
     Family("value", "the goal is the value", 0.3, _valued),

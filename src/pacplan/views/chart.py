@@ -64,9 +64,9 @@ def chart(policy: Policy) -> dict[str, Any]:
 
 
 def _places(chances: Values) -> Values:
-    """Where the states lie: as far apart as there are steps between them (stress majorisation).
+    """Where the states lie: about as far apart as there are steps between them (classical scaling).
 
-    It begins with classical scaling. The longer side lies across, the state planned from at the left.
+    The longer side lies across, the state planned from at the left.
     """
     n = len(chances)
     linked = np.maximum(chances, chances.T)
@@ -77,13 +77,7 @@ def _places(chances: Values) -> Values:
     values, vectors = np.linalg.eigh(-0.5 * centred @ apart**2 @ centred)
     # States that are alike would lie in one place for ever.
     at = 1e-3 * np.cos(np.outer(np.arange(n), (1.0, 2.0)))
-    at[:, : min(n, 2)] += vectors[:, -2:] * np.sqrt(np.maximum(values[-2:], 0.0))
-    weight = (apart + np.eye(n)) ** -2 - np.eye(n)
-    solve = np.linalg.pinv(np.diag(weight.sum(1)) - weight)
-    for _ in range(_MOVES):
-        pull = weight * apart / np.maximum(np.linalg.norm(at[:, np.newaxis] - at, axis=2), 1e-9)
-        at = solve @ (np.diag(pull.sum(1)) - pull) @ at
-    at = (at - at.mean(0)) @ np.linalg.eigh(np.cov(at.T, ddof=0))[1][:, ::-1]
+    at[:, : min(n, 2)] += (vectors * np.sqrt(np.maximum(values, 0.0)))[:, ::-1][:, :2]
     return np.asarray(at * np.where(at[0] > 0.0, -1.0, 1.0))
 
 

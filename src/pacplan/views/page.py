@@ -46,15 +46,11 @@ def plan_html(plan: "Plan") -> str:
 
 def check_page(path: str | os.PathLike[str]) -> Path:
     """Raise ValueError unless a page can be written to this path; nothing is written yet."""
-    target, reason = Path(path), ""
+    target = Path(path)
     if target.is_dir():
-        reason = f"{target} is a folder; name a file such as plan.html"
-    elif not target.parent.is_dir():
-        reason = f"{target} lies in {target.parent}, which is no folder"
-    elif not os.access(target if target.exists() else target.parent, os.W_OK):
-        reason = f"no permission to write {target}"
-    if reason:
-        raise ValueError(f"cannot write the page: {reason}")
+        raise ValueError(f"cannot write the page: {target} is a folder; name a file such as plan.html")
+    if not target.parent.is_dir():
+        raise ValueError(f"cannot write the page: {target} lies in {target.parent}, which is no folder")
     return target
 
 
