@@ -5,19 +5,7 @@ from dataclasses import dataclass, field, replace
 from inspect import Parameter, signature
 from typing import Any
 
-from pacplan.algorithms import (
-    OPD,
-    OPMDP,
-    Atlas,
-    Bracket,
-    Canopy,
-    MDPGapE,
-    SmoothCruiser,
-    SparseSampling,
-    StOP,
-    TrailBlazer,
-    UGapEMCTS,
-)
+from pacplan.algorithms import planners
 from pacplan.algorithms.bracket.constants import JOINT_ABOVE, JOINT_BELOW, JOINT_SHARE
 from pacplan.auto import Auto
 from pacplan.testing.checks import Promise
@@ -107,27 +95,28 @@ _UNTOLD = {"endless", "untold"}
 _SOFT = replace(_VALUE, temperature=_TEMPERATURE)
 _PAPER = replace(_BOUNDS, judged=False)
 
-_ALL = (
-    PlannerEntry("plan", Auto, _chosen, {"sample": True}, refuses=_CHANCE),
-    PlannerEntry("bracket", Bracket, _bracket, refuses=_CHANCE),
-    PlannerEntry("atlas", Atlas, _BOUNDS, refuses={"changing"}),
-    PlannerEntry("canopy", Canopy, _HALVES),
-    PlannerEntry("mdp-gape", MDPGapE, _mdp_gape, refuses=_UNTOLD),
+_ALL: tuple[tuple[Any, ...], ...] = (
+    ("plan", _chosen, {"sample": True}, None, _CHANCE),
+    ("bracket", _bracket, {}, None, _CHANCE),
+    ("atlas", _BOUNDS, {}, None, {"changing"}),
+    ("canopy", _HALVES),
+    ("mdp-gape", _mdp_gape, {}, None, _UNTOLD),
     # In a single step no state recurs.
-    PlannerEntry(
-        "mdp-gape/depth", MDPGapE, _mdp_gape, {"merge": "depth"}, None, _UNTOLD | {"one step"}
-    ),
-    PlannerEntry("mdp-gape/paper", MDPGapE, _PAPER, {"thresholds": "paper"}, _ARMS),
-    PlannerEntry("ugape-mcts", UGapEMCTS, _BOUNDS),
-    PlannerEntry("ugape-mcts/lucb", UGapEMCTS, _BOUNDS, {"rule": "lucb"}),
-    PlannerEntry("sparse-sampling", SparseSampling, _BOUNDS, only=_COARSE),
-    PlannerEntry("stop", StOP, replace(_BOUNDS, endless=True), only=_COARSE),
-    PlannerEntry("trailblazer", TrailBlazer, _VALUE, only=_COARSE),
-    PlannerEntry("smooth-cruiser", SmoothCruiser, _SOFT, {"temperature": _TEMPERATURE}, _COARSE),
-    PlannerEntry("opd", OPD, _CERTAINTY, only=_CERTAIN),
-    PlannerEntry("opd/depth", OPD, _CERTAINTY, {"merge": "depth"}, _CERTAIN),
-    PlannerEntry("opd/stationary", OPD, _CERTAINTY, {"merge": "stationary"}, _CERTAIN),
-    PlannerEntry("op-mdp", OPMDP, _CERTAINTY, only=_TABLES),
+    ("mdp-gape/depth", _mdp_gape, {"merge": "depth"}, None, _UNTOLD | {"one step"}),
+    ("mdp-gape/paper", _PAPER, {"thresholds": "paper"}, _ARMS),
+    ("ugape-mcts", _BOUNDS),
+    ("ugape-mcts/lucb", _BOUNDS, {"rule": "lucb"}),
+    ("sparse-sampling", _BOUNDS, {}, _COARSE),
+    ("stop", replace(_BOUNDS, endless=True), {}, _COARSE),
+    ("trailblazer", _VALUE, {}, _COARSE),
+    ("smooth-cruiser", _SOFT, {"temperature": _TEMPERATURE}, _COARSE),
+    ("opd", _CERTAINTY, {}, _CERTAIN),
+    ("opd/depth", _CERTAINTY, {"merge": "depth"}, _CERTAIN),
+    ("opd/stationary", _CERTAINTY, {"merge": "stationary"}, _CERTAIN),
+    ("op-mdp", _CERTAINTY, {}, _TABLES),
 )
-PLANNERS: dict[str, PlannerEntry] = {entry.name: entry for entry in _ALL}
+_KINDS = {"plan": Auto} | planners
+PLANNERS: dict[str, PlannerEntry] = {
+    name: PlannerEntry(name, _KINDS[name.partition("/")[0]], *rest) for name, *rest in _ALL
+}
 """The planners of pacplan that promise something, by name."""
