@@ -24,7 +24,7 @@ import sabotage
 @pytest.mark.parametrize("trials", [1, 7, 300, 100_000])
 def test_clopper_pearson_ends_where_what_was_seen_is_as_rare_as_the_tail(trials, tail):
     near = pytest.approx(tail, rel=1e-6)
-    for failures in {0, 1, 2, trials // 3, trials - 1, trials} & set(range(trials + 1)):
+    for failures in {0, 1, trials // 3, trials}:
         low, high = clopper_pearson(failures, trials, tail)
         assert low == 0.0 if failures == 0 else stats.binom.sf(failures - 1, trials, low) == near
         assert high == 1.0 if failures == trials else stats.binom.cdf(failures, trials, high) == near

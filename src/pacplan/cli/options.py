@@ -11,11 +11,11 @@ _SETTINGS = "epsilon|delta|gamma|horizon|thresholds|goal|merge|rewards|transitio
 SETTINGS = tuple(_SETTINGS.split("|"))
 """Settings of planners that have an option of their own; `--option NAME=VALUE` takes the others."""
 _LIMITS = "planner|state|seed|budget|time_limit|memory_limit|checkpoint|every|workers|runs|plans|mdps"
-_OTHERS = "exploration|max_policies|rollout|rule|target|temperature|threshold|width"
-_FUNCTIONS = "value_bounds|policy|value"
+_OTHERS = "exploration|max_policies|rollout|rule|target|temperature|threshold|width|"
+_OTHERS += "value_bounds|policy|value"
 _CALL = r"(\b[A-Z]\w*\((?:[^()]|\([^()]*\))*\))"
 _VALUE = r"""('[^']*'|"[^"]*"|\([^()]*\)|\.\.\.|[-+\w.%]*[\w%])"""
-_ARGUMENT = rf"(?<![-\w.])({_SETTINGS}|{_LIMITS}|{_OTHERS}|{_FUNCTIONS})"
+_ARGUMENT = rf"(?<![-\w.])({_SETTINGS}|{_LIMITS}|{_OTHERS})"
 
 # In the help of every command.
 _EXIT_CODES = """Exit codes: 0 done; 1 something failed; 2 wrong usage; 3 a budget, a deadline or a lack
@@ -120,7 +120,7 @@ def in_options(text: str) -> str:
         call, name, value = match.groups(default="")
         if call:
             return call
-        if name in f"{_OTHERS}|{_FUNCTIONS}".split("|"):
+        if name in _OTHERS.split("|"):
             return f"--option {name}={value}"
         return f"--{name.replace('_', '-')} {value}".rstrip()
 
