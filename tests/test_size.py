@@ -34,7 +34,7 @@ ROOMS = {
     "experiments": 1120,
     "models": 3280,
     "parallel": 790,
-    "testing": 1760,
+    "testing": 1790,
     "theory": 1010,
     "views": 760,
 }
@@ -48,7 +48,7 @@ TESTS_OF = {
     "envs": 200,
     "experiments": 670,
     "models": 2280,
-    "testing": 560,
+    "testing": 580,
     "theory": 950,
     "views": 770,
 }

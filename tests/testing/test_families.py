@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from pacplan.testing import FAMILIES
+from pacplan.testing import families as family_module
 
 
 def outcomes(table, state, action, h):
@@ -16,15 +17,15 @@ def outcomes(table, state, action, h):
     ]
 
 
-def by_recursion(table, state, gamma, left, h=0):
+def by_recursion(model, follow, state, gamma, left, h=0):
     """Values of the actions of a state, with every future enumerated."""
     found = []
-    for action in range(len(table.actions(state))):
+    for action in range(len(model.actions(state))):
         value = 0.0
-        for p, reward, after in outcomes(table, state, action, h):
+        for p, reward, after in follow(model, state, action, h):
             rest = 0.0
             if after is not None and left > 1:
-                rest = max(by_recursion(table, after, gamma, left - 1, h + 1))
+                rest = max(by_recursion(model, follow, after, gamma, left - 1, h + 1))
             value += p * (reward + gamma * rest)
         found.append(value)
     return found
@@ -38,10 +39,24 @@ def minimax(model, state, maximises=True):
     return found if state == 0 else max(found) if maximises else min(found)
 
 
+def lottery_outcomes(model, state, action, h):
+    """Those of the lottery, by calling it with a fine grid of its two uniform numbers."""
+
+    class Fixed:
+        def __init__(self, *numbers):
+            self.random = iter(numbers).__next__
+
+    fine = (np.arange(60) + 0.5) / 60
+    coarse = (np.arange(400) + 0.5) / 400
+    step = family_module._lottery.py_func
+    paid = np.mean([step(state, action, Fixed(x, 0.5))[1] for x in coarse])
+    return [(1 / 60, paid, step(state, action, Fixed(0.5, x))[0]) for x in fine]
+
+
 ENDLESS = sorted(name for name, family in FAMILIES.items() if "endless" in family.traits)
 
 
-@pytest.mark.parametrize("name", sorted(FAMILIES.keys() - set(ENDLESS)))
+@pytest.mark.parametrize("name", sorted(FAMILIES.keys() - {"continuous", *ENDLESS}))
 def test_answers_are_those_of_brute_force(name):
     family = FAMILIES[name]
     for seed in range(15):
@@ -52,8 +67,19 @@ def test_answers_are_those_of_brute_force(name):
         if "game" in family.traits:
             expected = minimax(case.model, 0)
         else:
-            expected = by_recursion(case.table, 0, case.gamma, case.horizon)
+            expected = by_recursion(case.table, outcomes, case.state, case.gamma, case.horizon)
         np.testing.assert_allclose(case.values, expected, rtol=0.0, atol=1e-12)
+
+
+def test_answers_where_every_successor_is_new():
+    checked = set()
+    for seed in range(12):
+        case = FAMILIES["continuous"].case(seed)
+        if case.horizon < 3:
+            expected = by_recursion(case.model, lottery_outcomes, case.state, case.gamma, case.horizon)
+            np.testing.assert_allclose(case.values, expected, rtol=0.0, atol=2e-3)
+            checked.add(case.horizon)
+    assert checked == {1, 2}
 
 
 def by_iteration(table, gamma):

@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import numba
 import numpy as np
 from numpy.random import Generator
 
@@ -253,20 +254,44 @@ def _promised(rng: Generator, delta: float) -> Case:
     return replace(case, model=Hidden(case.model, 1))
 
 
+# Places of the lottery, and by how much the best of them are likelier after action 1.
+_PLACES, _LEAN = 2**40, 1.0
+
+
+@numba.njit  # type: ignore[untyped-decorator]
+def _lottery(place: int, action: int, rng: Any) -> tuple[int, float, bool]:
+    """Action 0 pays 1 every other time, action 1 the more often the better the place is.
+
+    Places are never seen twice. After action 1 they are better: u to the power 1 / (1 + lean).
+    """
+    chance = place / _PLACES if action == 1 else 0.5
+    paid = rng.random() < chance
+    u = rng.random() ** (1.0 / (1.0 + _LEAN) if action == 1 else 1.0)
+    return int(u * (_PLACES - 1)), 1.0 if paid else 0.0, False
+
+
+def _mean_best(fixed: float, rest: float, lean: float) -> float:
+    """The mean of max(fixed, rest + u), if u in [0, 1] has the density (1 + lean) u^lean."""
+    turn = min(max(fixed - rest, 0.0), 1.0)
+    below = turn ** (1.0 + lean)
+    above = (1.0 + lean) / (2.0 + lean) * (1.0 - turn ** (2.0 + lean))
+    return float(fixed * below + rest * (1.0 - below) + above)
+
+
 def _continuous(rng: Generator, delta: float) -> Case:
-    """A table whose every state comes with a number, so that it is never seen twice."""
+    """Every successor is new. The start is near the place where both actions are worth the same."""
     horizon, gamma = choose(rng, (1, 2, 3)), choose(rng, (0.5, 0.9, 1.0))
-    table = _random(rng, 3, 2, 2)
+    after = [0.0, 0.0]
+    for _ in range(horizon - 1):
+        fixed, rest = 0.5 + gamma * after[0], gamma * after[1]
+        after = [_mean_best(fixed, rest, lean) for lean in (0.0, _LEAN)]
+    tie = 0.5 + gamma * (after[0] - after[1])
+    start = int(min(max(tie + rng.normal(0.0, 0.1), 0.0), 1.0) * (_PLACES - 1))
+    values = np.array([0.5 + gamma * after[0], start / _PLACES + gamma * after[1]])
+    model = Simulator(_lottery, actions=2, may_end=False, initial=start)
     epsilon, budget = choose(rng, (0.0, 0.1, 0.3)), choose(rng, (100, 400, 1500))
     watched = choose(rng, (False, True))
-    case = tabular_case(table, delta, epsilon, horizon, gamma=gamma, budget=budget, watched=watched)
-
-    def step(state: tuple[int, float], action: int, rng: Any) -> Any:
-        successor, reward, ended = table.step(state[0], action, rng)
-        return (successor, rng.random()), reward, ended
-
-    start = (0, 0.0)
-    return replace(case, model=Simulator(step, actions=2, may_end=False, initial=start), state=start)
+    return Case(model, start, values, epsilon, delta, gamma, horizon, budget=budget, watched=watched)
 
 
 def _coarse(rng: Generator, delta: float) -> Case:
@@ -330,7 +355,7 @@ _ALL = (
     Family("changing", "laws depend on the step", 0.3, _changing, {"changing"}),
     Family("python", "a Python simulator", 0.3, _in_python, weight=0.3),
     Family("untold", "the number of successors is not known", 0.3, _untold, {"untold"}),
-    Family("continuous", "a Python simulator, all successors new", 0.3, _continuous, {"untold"}),
+    Family("continuous", "a jitted simulator, all successors new", 0.3, _continuous, {"untold"}),
     Family("coarse", "small discounts, rough accuracies", 0.5, _coarse, weight=0.5),
     Family("strict-coarse", "the same, with a small delta", _STRICT, _coarse, weight=0.5),
     Family("lotteries", "one successor, and random rewards", _STRICT, partial(_single, ends=False)),
