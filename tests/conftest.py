@@ -28,11 +28,6 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: (item.path.name != LARGEST, item.path.parent.name not in WITHOUT))
 
 
-def constant_radius(level):
-    """Thresholds beta(n) = n level: every radius is `level`, and bounds can be worked by hand."""
-    return (lambda n: n * level, lambda n: n * level)
-
-
 def interpreted(script, folder):
     """What a script prints where nothing is compiled. It may import from the tests."""
     environment = os.environ | {
@@ -134,7 +129,10 @@ def clock(monkeypatch):
     return fake
 
 
-HALF = constant_radius(math.log(2.0))
+# Every radius is log 2, and bounds can be worked by hand.
+HALF = pacplan.bounds.Thresholds(
+    lambda n: n * math.log(2.0), lambda n: n * math.log(2.0), proven=False, name="half"
+)
 
 
 @pytest.fixture

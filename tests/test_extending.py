@@ -144,9 +144,9 @@ class Particular(pacplan.UCT):
     ("planner", "checks"),
     [
         (Learns, ["settings", "same seed"]),
-        (Miscounts, ["budget", "callback"]),
+        (Miscounts, ["budget"]),
         (Fickle, ["same seed"]),
-        (Particular, ["python model", "jitted model"]),
+        (Particular, ["python model"]),
     ],
 )
 def test_what_is_wrong_with_a_planner_is_found(planner, checks):

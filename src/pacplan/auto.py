@@ -173,10 +173,9 @@ class Auto(Planner):
         self.sample = checks.flag("sample", sample)
         self._given = {name: given for name, given in settings.items() if given is not None}
 
-    @property
-    def settings(self) -> dict[str, Any]:
-        """What it was made with, without defaults."""
-        return super().settings | self._given
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """All settings by name that were given."""
+        return super().get_params() | self._given
 
     def run(self, task: Query) -> Plan:
         """The plan of the planner that suits the model."""

@@ -9,8 +9,7 @@ import numpy as np
 from pacplan.algorithms import Planner
 from pacplan.core import checks
 from pacplan.experiments.records import Group, groups
-from pacplan.experiments.runs import run
-from pacplan.experiments.sweep import PlannerSpec, ProblemSpec, Sweep
+from pacplan.experiments.sweep import PlannerSpec, ProblemSpec, Sweep, run
 from pacplan.views import terminal
 
 
@@ -79,7 +78,7 @@ def show(rows: Sequence[Group]) -> None:
     cells = [("planner", "mean regret", "95 % interval", "mean calls", "ms per plan")]
     for row in rows:
         assert row.regret is not None and row.seconds is not None
-        regret, calls = row.regret, np.mean([plan.samples or 0 for plan in row.plans])
+        regret, calls = row.regret, np.mean([plan.samples for plan in row.plans])
         interval = f"{regret.low:.2e} .. {regret.high:.2e}"
         numbers = f"{calls:,.0f}", f"{row.seconds * 1e3:.2f}"
         cells.append((row.planner, f"{regret.value:.2e}", interval, *numbers))

@@ -6,6 +6,7 @@ import pytest
 import pacplan
 from conftest import short
 from pacplan import MDPGapE, Simulator, TabularMDP, envs
+from pacplan.bounds import Thresholds
 from refusals import HUGE, INF, NAN, PLANNER, SETTINGS, Counting, no_session_stays_open, refused
 
 _sessions = pytest.fixture(autouse=True)(no_session_stays_open)
@@ -43,20 +44,12 @@ def test_the_smallest_epsilon_has_a_horizon_too():
     refused(lambda: MDPGapE(epsilon=1, delta=0.1, gamma=1), "gamma=1", "horizon")
 
 
-@pytest.mark.parametrize(
-    "thresholds",
-    [(), (abs,), (abs, abs, abs), (abs, 1), [abs, abs], abs],
-    ids=["none", "one", "three", "number", "list", "function"],
-)
-def test_thresholds_that_are_no_pair_of_functions(thresholds):
-    refused(lambda: MDPGapE(**SETTINGS, thresholds=thresholds), "thresholds")
-
-
-@pytest.mark.parametrize("value", [-1.0, NAN, INF, "a", None, [1.0, 2.0]], ids=str)
-def test_thresholds_that_return_no_finite_number(value):
-    for pair in ((lambda n: value, lambda n: 1.0), (lambda n: 1.0, lambda n: value)):
-        planner = MDPGapE(**SETTINGS, thresholds=pair)
-        plan_refused(Counting(), ["thresholds", "finite number"], planner)
+def test_thresholds_that_are_none():
+    for wrong in (None, 3, abs, (abs, abs), "hoeffding"):
+        refused(lambda wrong=wrong: MDPGapE(**SETTINGS, thresholds=wrong), "thresholds")
+    wrong = Thresholds(np.ones_like, lambda n: -n, proven=False, name="own")
+    planner = MDPGapE(**SETTINGS, thresholds=wrong)
+    plan_refused(Counting(), ["thresholds", "finite number", "'own'"], planner)
 
 
 def plan_refused(counting, words, planner=PLANNER, **arguments):

@@ -10,6 +10,7 @@ from bandits import bandit
 from conftest import HALF, random_small
 from pacplan import exact
 from pacplan.algorithms.common.horizons import allocation
+from pacplan.bounds import Thresholds
 from pacplan.engine.query import Query
 
 MDPGapE = pacplan.MDPGapE
@@ -177,7 +178,8 @@ def test_all_bounds_hold_at_every_episode():
     rng = np.random.default_rng(0)
     models = [random_small(rng, states=3) for _ in range(120)]
     proven = MDPGapE(epsilon=0.0, delta=0.5, gamma=0.9, horizon=3)
-    small = MDPGapE(epsilon=0.0, delta=0.5, gamma=0.9, horizon=3, thresholds=(lambda n: 1.0,) * 2)
+    one = Thresholds(np.ones_like, np.ones_like, proven=False, name="one")
+    small = MDPGapE(epsilon=0.0, delta=0.5, gamma=0.9, horizon=3, thresholds=one)
     wrong = sum(violated(proven, model, 150, i) for i, model in enumerate(models))
     # 60 violations are allowed on average; more than 90 would happen with probability 2e-8.
     assert wrong <= 90

@@ -31,15 +31,6 @@ def test_a_worker_that_dies_is_explained(tmp_path):
         run(sweep, tmp_path, workers=2)
 
 
-def test_functions_travel_by_value_and_what_cannot_is_refused():
-    lock = threading.Lock()
-    own = ProblemSpec(lambda seed: slow(seed), label="own")
-    assert len(run(Sweep([UCT], [own], budgets=[20], seeds=3), workers=2)) == 3
-    locked = ProblemSpec(lambda seed: slow(seed + lock.locked()), label="own")
-    with pytest.raises(TypeError, match="workers=1"):
-        run(Sweep([UCT], [locked], budgets=[20], seeds=3), workers=2)
-
-
 def test_dask_cluster_loses_a_worker_and_no_run(tmp_path):
     distributed = pytest.importorskip("distributed")
     sweep = Sweep([UCT, GAPE], [ProblemSpec(slow)], budgets=[20, 500], seeds=30)

@@ -80,7 +80,7 @@ def test_killed_at_any_moment_it_goes_on_where_it_was(folder):
     assert timeless(records) == timeless(run(read_sweep(folder / "my.toml"), workers=1))
 
 
-@pytest.mark.parametrize(("lines", "workers"), [(0, 2), (40, 2), (40, 1)])
+@pytest.mark.parametrize(("lines", "workers"), [(0, 2), (40, 1)])
 def test_interrupted_it_ends_cleanly_and_says_how_to_go_on(folder, lines, workers):
     process = start(folder, workers)
     while workers > 1 and len(started_by(process.pid)) < workers:

@@ -1,7 +1,6 @@
 """What sweeps run, and the rows they write."""
 
 import json
-from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -65,18 +64,19 @@ def test_problems_without_tables_have_no_regret_and_actions_may_have_many_lines(
     assert read(tmp_path) == [record]
 
 
-def test_what_cannot_be_told_apart_needs_a_label():
-    thresholds = (lambda n: 1.0, lambda n: 1.0)
-    own = PlannerSpec("mdp-gape", {"gamma": 0.7, "horizon": 3, "thresholds": thresholds})
-    with pytest.raises(ValueError, match="label"):
-        Sweep([own], [SMALL], budgets=[30]).runs()
-    (record,) = run(Sweep([replace(own, label="flat")], [SMALL], budgets=[30]), workers=1)
-    assert record.planner == json.loads(record.settings)["label"] == "flat"
-    with pytest.raises(ValueError, match="label"):
-        Sweep([UCT], [ProblemSpec(lambda seed: None)], budgets=[30]).runs()
+def test_functions_are_told_apart_by_their_code():
+    def told(low):
+        bounds = (lambda state, h: low), (lambda state, h: 3.0)
+        settings = {"gamma": 0.7, "horizon": 3, "epsilon": 0.5, "value_bounds": bounds}
+        return PlannerSpec("bracket", settings)
+
+    first, again = (Sweep([told(0.0), told(-1.0)], [SMALL], budgets=[30]).runs() for _ in range(2))
+    assert [run.row for run in first] == [run.row for run in again]
+    assert len({run.row.seed for run in first}) == 2
     same = PlannerSpec(pacplan.UCT(gamma=0.7, horizon=None), label="another name")
-    with pytest.raises(ValueError, match="given twice"):
-        Sweep([UCT, same], [SMALL], budgets=[20]).runs()
+    for twice in ([UCT, same], [told(0.0), told(0.0)]):
+        with pytest.raises(ValueError, match="given twice"):
+            Sweep(twice, [SMALL], budgets=[20]).runs()
 
 
 @pytest.mark.parametrize(

@@ -37,8 +37,12 @@ def centres(drawn):
 def test_every_state_is_told_of():
     drawn = chart(policy(np.roll(np.eye(5), 1, axis=1)))
     assert drawn["left_out"] == 0 and len(drawn["arrows"]) == 5
-    assert drawn["states"][2]["title"] == (
-        "State 2: action go. Worth at most 3, the policy earns at least 2. 9 calls, 3 of them of go."
+    third = drawn["states"][2]
+    assert (third["state"], third["action"], third["worth"], third["calls"]) == (
+        "2",
+        "go",
+        (2, 3),
+        (9, 3),
     )
     assert drawn["states"][0]["outer"] > drawn["states"][4]["outer"]
 
@@ -48,9 +52,7 @@ def test_states_keep_apart_and_inside_and_those_called_most_are_drawn(count):
     drawn = chart(policy(np.full((count, count), 1.0 / count)))
     places = centres(drawn)
     assert len(places) == min(count, 60) and drawn["left_out"] == count - len(places)
-    assert [int(re.match(r"State (\d+)", s["title"])[1]) for s in drawn["states"]] == [
-        *range(len(places))
-    ]
+    assert [int(state["state"]) for state in drawn["states"]] == [*range(len(places))]
     assert (places > 20.0).all() and (places < (drawn["width"] - 20, drawn["height"] - 20)).all()
     apart = np.linalg.norm(places[:, None] - places, axis=2) + 1e3 * np.eye(len(places))
     assert apart.min() > 30.0

@@ -21,9 +21,7 @@ def mean_interval(mean: float, radius: float) -> tuple[float, float]:
         mean: a mean of draws in [0, 1].
         radius: threshold / n, at least 0.
     """
-    p, c = checks.real("mean", mean), _radius(radius)
-    if not 0.0 <= p <= 1.0:
-        raise ValueError(f"mean must lie in [0, 1], got {mean}")
+    p, c = checks.within_one("mean", mean), _radius(radius)
     return float(kl_lower(p, c)), float(kl_upper(p, c))
 
 

@@ -18,7 +18,6 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from inspect import signature
 from threading import get_ident
 from typing import Any, NamedTuple
 
@@ -27,6 +26,7 @@ from numpy.typing import NDArray
 
 from pacplan.bounds import elementary
 from pacplan.bounds.bernoulli import MOST_SHARES
+from pacplan.core import checks
 
 Threshold = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
@@ -69,25 +69,15 @@ def for_a_budget(thresholds: Any) -> bool:
 
 
 def check(thresholds: Any) -> None:
-    """Raise unless `thresholds` is a name, a `Thresholds` or a pair of functions."""
-    if isinstance(thresholds, str) and thresholds not in NAMED:
-        words = ", ".join(map(repr, NAMED))
-        raise ValueError(f"thresholds must be one of {words}, or your own; got {thresholds!r}")
-    pair = isinstance(thresholds, tuple) and len(thresholds) == 2 and all(map(callable, thresholds))
-    if not (pair or isinstance(thresholds, str | Thresholds)):
-        raise TypeError(
-            "thresholds must be a name, a pair of functions (reward, transition) of n, or of n and "
-            f"delta, or a pacplan.bounds.Thresholds; got {thresholds!r}"
-        )
+    """Raise unless `thresholds` is a name or a `Thresholds`."""
+    if not isinstance(thresholds, Thresholds):
+        checks.choice("thresholds (or a pacplan.bounds.Thresholds)", thresholds, NAMED)
 
 
 def resolve(thresholds: Any, setting: Setting) -> Thresholds:
     """The exploration functions that the user asked for, in one setting."""
     if isinstance(thresholds, Thresholds):
         return thresholds
-    if isinstance(thresholds, tuple):
-        reward, transition = (_of_scalars(function, setting.delta) for function in thresholds)
-        return Thresholds(reward, transition, proven=False, name="custom")
     if thresholds == "lemma":
         return _lemma(setting)
     if thresholds == "paper":
@@ -129,23 +119,6 @@ def _lemma(setting: Setting) -> Thresholds:
         return np.asarray(price + (b - 1) * (1.0 + elementary.log1p(n / (b - 1))))
 
     return Thresholds(lambda n: price + 1.0 + elementary.log1p(n), transition, True, "lemma")
-
-
-def _of_scalars(function: Callable[..., float], delta: float) -> Threshold:
-    """A user's function of n, or of n and `delta`, made to work on arrays."""
-    try:
-        rest = {"delta": delta} if "delta" in signature(function).parameters else {}
-    except ValueError:
-        rest = {}  # A built-in such as math.log does not say what it takes.
-
-    def vectorised(n: NDArray[np.float64]) -> NDArray[np.float64]:
-        levels = [function(int(x), **rest) for x in n]
-        wrong = [level for level in levels if not isinstance(level, int | float | np.number)]
-        if wrong:
-            raise ValueError(f"thresholds must return a finite number >= 0, got {wrong[0]!r}")
-        return np.array(levels, np.float64)
-
-    return vectorised
 
 
 # Columns of a table of radii. After each there is one for e^(-c), which is 0 until a search fills it.

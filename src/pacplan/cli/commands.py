@@ -2,9 +2,11 @@
 
 import json
 import os
+import shlex
 import time
 from argparse import Namespace
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +17,6 @@ from pacplan.cli.options import QUIET, SET, WORKERS, add_command, names, problem
 _COMPARE = f"""compare planners within a budget
 
 Compare planners within a budget, on the same problems and seeds: regret, calls, time.
-
-Exit codes: 0 every planner has finished; 2 wrong usage; 130 you pressed Ctrl-C.
 
 PROBLEM  a problem as for 'plan'; one that takes a seed is drawn anew each run
 --planners NAMES  names, or your own as module:name, separated by commas; by default %(default)s
@@ -39,7 +39,7 @@ _REPRODUCE = f"""run the paper's experiments
 Run the MDP-GapE paper's experiments, and write a report with the paper's numbers beside
 ours.
 
-If it is stopped or killed, the same command continues. Exit codes as those of 'sweep'.
+If it is stopped or killed, the same command continues.
 
 WHAT  table4, figure1, figure2 or all
 --mdps N  random MDPs; by default %(default)s
@@ -57,8 +57,7 @@ Run the planners and problems of a TOML file. Write a row for every run, and a s
 Such a file is code, like a script: it names modules to import and functions to call. Run only those you
 trust.
 
-If it is stopped or killed, the same command continues. Exit codes: 0 all runs have a plan; 1 some
-failed, and their rows say why, or a file could not be written; 2 wrong usage; 130 Ctrl-C.
+If it is stopped or killed, the same command continues. Rows say why runs failed.
 
 FILE  a TOML file: planners, problems, budgets, seeds
 {_COMMON}FILE without .toml"""
@@ -66,10 +65,7 @@ FILE  a TOML file: planners, problems, budgets, seeds
 _VERIFY = f"""check the promises of planners
 
 Check the promises of planners against exact answers, in many small plans designed to catch errors.
-
-Exit codes: 0 no promise was found broken; 1 one was, a plan raised an error, or the file of --out could
-not be written; 130 Ctrl-C ended it (the table so far is printed, and the file of --out continues from
-there); 2 wrong usage.
+A broken promise is an error. After Ctrl-C the table so far is printed, and the file of --out continues.
 
 --plans N  how many in all, shared among families and planners; by default %(default)s
 --families NAMES  names, separated by commas; by default all
@@ -87,9 +83,6 @@ Compile the kernels of planners before they are needed.
 
 Kernels are kept in your cache folder, or in NUMBA_CACHE_DIR, and later processes start warm. Run this
 command when you build an image, or before the tests of a project.
-
-Exit codes: 0 all kernels are there; 1 a kernel cannot be kept; 2 wrong usage; 130 Ctrl-C (finished
-kernels are kept).
 
 {WORKERS}
 {QUIET}"""
@@ -140,7 +133,7 @@ def reproduce(asked: Namespace) -> None:
         if {"figure1", "figure2"} & set(wanted.parts):
             library("matplotlib")
         rows = _rows(wanted.sweep(), folder, asked)
-        write_report(wanted, rows, folder)
+        write_report(wanted, rows, folder, shlex.join(["pacplan", *asked.typed]))
     print(f"{len(rows):,} runs; open {folder / 'index.md'}")
     _end_if_any_failed(rows)
 
@@ -162,9 +155,8 @@ def _rows(wanted: Any, folder: Path, asked: Namespace) -> list[Any]:
     """Run a sweep as the options say."""
     from pacplan.experiments import dask_cluster, run
 
-    if asked.dask is None:
-        return run(wanted, folder, workers=asked.workers, progress=not asked.quiet)
-    with dask_cluster(asked.dask, asked.workers) as (executor, at_once):
+    here = nullcontext((None, asked.workers))
+    with dask_cluster(asked.dask, asked.workers) if asked.dask else here as (executor, at_once):
         return run(wanted, folder, workers=at_once, executor=executor, progress=not asked.quiet)
 
 

@@ -5,18 +5,21 @@ import ast
 import re
 from collections.abc import Callable
 from pathlib import Path
-from textwrap import wrap
 from typing import Any, NoReturn
 
 _SETTINGS = "epsilon|delta|gamma|horizon|thresholds|goal|merge|rewards|transitions|value_range"
 SETTINGS = tuple(_SETTINGS.split("|"))
 """Settings of planners that have an option of their own; `--option NAME=VALUE` takes the others."""
 _LIMITS = "planner|state|seed|budget|time_limit|memory_limit|checkpoint|every|workers|runs|plans|mdps"
-_OTHERS = "exploration|max_policies|rollout|rule|target|temperature|threshold|width"
-_FUNCTIONS = "value_bounds|policy|value"
+_OTHERS = "exploration|max_policies|rollout|rule|target|temperature|threshold|width|"
+_OTHERS += "value_bounds|policy|value"
 _CALL = r"(\b[A-Z]\w*\((?:[^()]|\([^()]*\))*\))"
 _VALUE = r"""('[^']*'|"[^"]*"|\([^()]*\)|\.\.\.|[-+\w.%]*[\w%])"""
-_ARGUMENT = rf"(?<![-\w.])({_SETTINGS}|{_LIMITS}|{_OTHERS}|{_FUNCTIONS})"
+_ARGUMENT = rf"(?<![-\w.])({_SETTINGS}|{_LIMITS}|{_OTHERS})"
+
+# In the help of every command.
+_EXIT_CODES = """Exit codes: 0 done; 1 something failed; 2 wrong usage; 3 a budget, a deadline or a lack
+of memory stopped a plan before its own rule; 130 Ctrl-C (what was found is printed or kept)."""
 
 SET = "--set NAME=VALUE  setting of the problem, e.g. states=50 (repeat)"
 QUIET = "-q --quiet  show no progress"
@@ -27,26 +30,13 @@ class Parser(argparse.ArgumentParser):
     """A parser whose help keeps its lines, and whose errors are one line."""
 
     def __init__(self, **settings: Any) -> None:
-        super().__init__(formatter_class=_Formatter, allow_abbrev=False, **settings)
+        super().__init__(
+            formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False, **settings
+        )
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong, and where to look."""
         self.exit(2, f"pacplan: {message}; see {self.prog} --help\n")
-
-
-class _Formatter(argparse.RawDescriptionHelpFormatter):
-    """Names such as op-mdp are not broken."""
-
-    def _split_lines(self, text: str, width: int) -> list[str]:
-        return wrap(text, width, break_on_hyphens=False)
-
-
-def accuracy(text: str) -> float | str:
-    """A number, or the text itself, which may be per cent."""
-    try:
-        return float(text)
-    except ValueError:
-        return text
 
 
 def names(text: str) -> list[str]:
@@ -64,7 +54,7 @@ def size(text: str) -> int:
 
 
 def literal(text: str) -> Any:
-    """A Python literal, or the text itself if it is none."""
+    """A Python literal, or the text itself if it is none, such as 5%."""
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
@@ -81,7 +71,7 @@ def setting(text: str) -> tuple[str, Any]:
     return name, literal(value)
 
 
-_TYPES = {"N": int, "SECONDS": float, "D": float, "G": float, "LOW": float, "E": accuracy}
+_TYPES = {"N": int, "SECONDS": float, "D": float, "G": float, "LOW": float, "E": literal}
 _TYPES |= {"BYTES": size, "STATE": literal, "NAMES": names, "FILE": Path, "FOLDER": Path}
 
 
@@ -93,7 +83,7 @@ def add_command(
     about, _, listed = more.rpartition("\n\n")
     name = usage.partition(" ")[0]
     parser: argparse.ArgumentParser = commands.add_parser(
-        name, usage=f"pacplan {usage} [options]", help=short, description=about
+        name, usage=f"pacplan {usage} [options]", help=short, description=about, epilog=_EXIT_CODES
     )
     add_options(parser, listed)
     parser.set_defaults(run=run, **defaults)
@@ -130,7 +120,7 @@ def in_options(text: str) -> str:
         call, name, value = match.groups(default="")
         if call:
             return call
-        if name in f"{_OTHERS}|{_FUNCTIONS}".split("|"):
+        if name in _OTHERS.split("|"):
             return f"--option {name}={value}"
         return f"--{name.replace('_', '-')} {value}".rstrip()
 

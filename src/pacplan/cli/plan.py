@@ -18,10 +18,6 @@ _PLAN = f"""choose an action in a state
 
 Choose an action in a state, with a certificate.
 
-Exit codes: 0 the planner stopped by its own rule, or has none; 3 a budget, a deadline or a lack of
-memory stopped it first (the plan is still printed); 130 you pressed Ctrl-C (the same); 1 the model
-failed, or a file could not be written; 2 wrong usage.
-
 PROBLEM  {", ".join(PROBLEMS)}; a Gymnasium environment, such as gym:FrozenLake-v1; or your own model
   as module:name, found from the current folder (if it is callable, it is called)
 --planner NAME  auto (the default: chosen for the problem, as pacplan.plan does),
@@ -57,8 +53,8 @@ _LIMITS = """
 --memory-limit BYTES  maximum memory for the records of the search, such as 500M or 2G (powers of 1024)
 --checkpoint FILE  file for checkpoints, from which --resume continues after a crash
 --every SECONDS  checkpoint interval; 60 by default
---resume  continue from the checkpoint, to the same plan. Seed, state and budget
-  are those of the checkpoint; the rest of the command must be the same"""
+--resume  continue from the checkpoint, to the same plan. Leave out --seed, --state and --budget, which
+  it has; the rest of the command must be the same"""
 
 
 def add_to(commands: Any) -> None:
@@ -122,23 +118,10 @@ def _planned(asked: Namespace) -> "tuple[Planner, Plan]":
     limits |= {"progress": not (asked.json or asked.quiet)}
     limits |= {} if asked.every is None else {"every": asked.every}
     if asked.resume:
-        _check_checkpoint(asked)
+        if any(getattr(asked, name) is not None for name in ("seed", "budget", "state")):
+            raise ValueError("--resume has seed, budget and state from the checkpoint: leave them out")
+        if not asked.checkpoint.is_file():
+            raise ValueError(f"there is no checkpoint {asked.checkpoint}")
         return planner, planner.resume(asked.checkpoint, model, **limits)
     limits |= {name: getattr(asked, name) for name in ("seed", "budget", "checkpoint")}
     return planner, planner.plan(model, asked.state, **limits)
-
-
-def _check_checkpoint(asked: Namespace) -> None:
-    """Raise unless the checkpoint is of a plan with this seed and budget, in this state."""
-    from pacplan.engine.checkpoint import Checkpoints, plain_state
-
-    try:
-        header = Checkpoints.read(asked.checkpoint, 60.0).header
-    except OSError as error:
-        raise ValueError(f"cannot read the checkpoint {asked.checkpoint}: {error.strerror}") from None
-    for name, place in (("seed", "entropy"), ("budget", "budget"), ("state", "state")):
-        given, kept = getattr(asked, name), header[place]
-        if name == "state" and given is not None:
-            given = plain_state(given)
-        if given not in (None, kept):
-            raise ValueError(f"--{name} {given}: the plan of the checkpoint has {name} {kept}")

@@ -2,9 +2,7 @@
 
 from pacplan.experiments.paper import Reproduction
 from pacplan.experiments.records import Group, Record, groups
-from pacplan.experiments.runs import read, run
-from pacplan.experiments.sweep import PlannerSpec, ProblemSpec, Sweep
-from pacplan.experiments.sweep import read as read_sweep
+from pacplan.experiments.sweep import PlannerSpec, ProblemSpec, Sweep, read, read_sweep, run
 from pacplan.parallel.pools import dask_cluster, process_pool
 
 __all__ = [

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from pacplan.experiments.paper import PAPER_EXPONENT, Accuracy, Curve, paper_curves, paper_table
-from pacplan.theory import Exponent
+from pacplan.experiments.paper import PAPER_EXPONENT, PAPER_TABLE, Accuracy, Curve, paper_curves
+from pacplan.theory import Estimate
 from pacplan.views.pictures import library
 
 # Okabe and Ito's palette, which colour-blind readers can tell apart.
@@ -18,10 +18,10 @@ _MARKERS = "osD^vP*X<>"
 _GREY = "#777777"
 
 
-def figure1(lines: Sequence[Accuracy], fits: Mapping[str, Exponent], stem: Path) -> None:
+def figure1(lines: Sequence[Accuracy], fits: Mapping[str, Estimate], stem: Path) -> None:
     """Calls to the model against 1/epsilon, to stem.png and stem.svg."""
     with _axes(stem, (7.2, 4.6), "1/ε", "calls to the model, n") as axes:
-        paper = sorted(paper_table().items(), reverse=True)
+        paper = sorted(PAPER_TABLE.items(), reverse=True)
         inverse = np.array([1.0 / epsilon for epsilon, _ in paper])
         medians = [line.median_n for _, line in paper]
         axes.plot(inverse, medians, "_--", color=_GREY, markersize=12, label="paper: median (Table 4)")
@@ -39,7 +39,7 @@ def figure1(lines: Sequence[Accuracy], fits: Mapping[str, Exponent], stem: Path)
             means = [np.mean(n) for n in samples]
             axes.plot(x, means, color=colour, marker=marker, label=f"{label}: mean{growth}")
         axes.fill_between([], [], [], color=_GREY, alpha=0.3, linewidth=0, label="90 % of our MDPs")
-        ticks = sorted({line.epsilon for line in lines} | set(paper_table()))
+        ticks = sorted({line.epsilon for line in lines} | set(PAPER_TABLE))
         axes.set_xticks([1.0 / e for e in ticks], [f"1/{e:g}" if e != 1.0 else "1" for e in ticks])
         axes.minorticks_off()
         axes.legend(loc="upper left", frameon=False)

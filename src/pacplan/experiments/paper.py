@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pacplan import theory
 from pacplan.bounds import thresholds as exploration
 from pacplan.core import checks
-from pacplan.experiments.records import Estimate, Group
+from pacplan.experiments.records import Group
 from pacplan.experiments.sweep import PlannerSpec, ProblemSpec, Sweep
 from pacplan.registry import FIXED_BUDGET
 
@@ -22,8 +22,7 @@ ACTIONS, SUCCESSORS = 5, 2
 PAPER_EXPONENT = 3.9
 PARTS = ("table4", "figure1", "figure2")
 
-_TABLE_EPSILONS = (1.0, 0.5, 0.2)
-_FIGURE_EPSILONS = (1.0, 0.66, 0.5, 0.33, 0.2)
+_EPSILONS = {"figure1": (1.0, 0.66, 0.5, 0.33, 0.2), "table4": (1.0, 0.5, 0.2)}
 _BUDGETS = (10, 31, 100, 316, 1_000, 3_162, 10_000, 31_623, 100_000)
 _PLANNERS = ("bracket", "mdp-gape", "kl-olop", "brue", "uct")
 # Planners that stop by themselves within a reasonable time, on problems of this size.
@@ -54,31 +53,18 @@ class Reproduction:
     quick: bool = False
 
     def __post_init__(self) -> None:
-        if self.what not in (*PARTS, "all"):
-            raise ValueError(f"there is no {self.what!r} to reproduce; try {', '.join(PARTS)} or all")
+        checks.choice("what to reproduce", self.what, (*PARTS, "all"))
         checks.integer("mdps", self.mdps, least=1)
         for name in self.thresholds:
             exploration.check(name)
-        if not self.planners:
-            raise ValueError("name at least one planner")
-        if self.what in ("table4", "figure1") and not self.certifying():
+        if not self.certifying() and not self.budgeted():
             known = " and ".join(_FIXED_CONFIDENCE)
-            raise ValueError(f"{self.what} is about planners that stop by themselves: {known}")
+            raise ValueError(f"name a planner; Table 4 and Figure 1 are about {known} only")
 
     @property
     def parts(self) -> tuple[str, ...]:
         """The parts that are asked for."""
         return PARTS if self.what == "all" else (self.what,)
-
-    @property
-    def command(self) -> str:
-        """The command that runs it, without the folder."""
-        words = f"pacplan reproduce {self.what} --mdps {self.mdps} --seed {self.seed}"
-        if self.thresholds:
-            words += f" --thresholds {','.join(self.thresholds)}"
-        if self.planners != _PLANNERS:
-            words += f" --planners {','.join(self.planners)}"
-        return words + " --quick" * self.quick
 
     @property
     def problem_seeds(self) -> range:
@@ -87,28 +73,35 @@ class Reproduction:
 
     def certifying(self) -> list[tuple[float, PlannerSpec]]:
         """The planners of Table 4 and Figure 1, each with its accuracy."""
-        wanted = {"figure1": _FIGURE_EPSILONS, "table4": _TABLE_EPSILONS}
-        epsilons: Sequence[float] = next((e for part, e in wanted.items() if part in self.parts), ())
-        given = tuple(t for t in self.thresholds if not exploration.for_a_budget(t)) or ("paper",)
+        epsilons = next((given for part, given in _EPSILONS.items() if part in self.parts), ())
         return [
             (epsilon, PlannerSpec(name, {"epsilon": epsilon, "delta": DELTA} | more, label, (None,)))
             for epsilon in epsilons
             if not self.quick or epsilon >= _QUICK_EPSILON
             for name in self.planners
             if name in _FIXED_CONFIDENCE
-            for label, more in _variants(name, given)
+            for label, more in self._variants(name, "paper", for_a_budget=False)
         ]
 
     def budgeted(self) -> list[PlannerSpec]:
         """The planners of Figure 2."""
-        if "figure2" not in self.parts:
-            return []
         budgets = tuple(n for n in _BUDGETS if not self.quick or n <= _QUICK_BUDGET)
-        given = tuple(t for t in self.thresholds if exploration.for_a_budget(t)) or ("sharp", "budget")
         return [
             PlannerSpec(name, FIXED_BUDGET.get(name, {}) | more, label, budgets)
-            for name in self.planners
-            for label, more in _variants(name, given)
+            for name in (self.planners if "figure2" in self.parts else ())
+            for label, more in self._variants(name, "sharp", "budget", for_a_budget=True)
+        ]
+
+    def _variants(
+        self, name: str, *usual: str, for_a_budget: bool
+    ) -> list[tuple[str, dict[str, object]]]:
+        """Label and settings of a planner, once for each of the thresholds if it takes any."""
+        if name != "mdp-gape":
+            return [(name, {"gamma": GAMMA})]
+        chosen = [t for t in self.thresholds if exploration.for_a_budget(t) == for_a_budget] or usual
+        return [
+            (name if len(chosen) == 1 else f"{name} ({given})", {"gamma": GAMMA, "thresholds": given})
+            for given in chosen
         ]
 
     def sweep(self) -> Sweep:
@@ -121,16 +114,6 @@ class Reproduction:
         )
 
 
-def _variants(name: str, thresholds: Sequence[str]) -> list[tuple[str, dict[str, object]]]:
-    """Label and settings of a planner, once for each of the thresholds if it takes any."""
-    if name != "mdp-gape":
-        return [(name, {"gamma": GAMMA})]
-    return [
-        (name if len(thresholds) == 1 else f"{name} ({given})", {"gamma": GAMMA, "thresholds": given})
-        for given in thresholds
-    ]
-
-
 # What the paper found ---------------------------------------------------------------------------------
 
 
@@ -141,30 +124,23 @@ class PaperAccuracy(NamedTuple):
     max_regret: float
     median_n: float
     max_n: float
-    n_sparse_sampling: float
 
 
-def _data(name: str) -> list[dict[str, str]]:
-    text = resources.files("pacplan.experiments").joinpath("data", name).read_text("utf-8")
-    return list(csv.DictReader(text.splitlines()))
-
-
-@cache
-def paper_table() -> dict[float, PaperAccuracy]:
-    """The paper's Table 4 by epsilon."""
-    return {
-        float(row.pop("epsilon")): PaperAccuracy(int(row.pop("horizon")), *map(float, row.values()))
-        for row in _data("table4.csv")
-    }
+PAPER_TABLE = {
+    1.0: PaperAccuracy(6, 6e-2, 6.3e3, 1.9e4),
+    0.5: PaperAccuracy(8, 4e-3, 5.5e4, 2.2e5),
+    0.2: PaperAccuracy(10, 2.9e-3, 3.4e5, 2.3e6),
+}
+"""The paper's Table 4 by epsilon."""
 
 
 @cache
-def paper_curves() -> dict[str, dict[int, Estimate]]:
+def paper_curves() -> dict[str, dict[int, theory.Estimate]]:
     """The paper's Figure 2: mean regret by our name for the planner and by budget."""
-    curves: dict[str, dict[int, Estimate]] = {}
-    for row in _data("figure2.csv"):
-        point = Estimate(*(float(row[key]) for key in ("simple_regret", "ci95_low", "ci95_high")))
-        curves.setdefault(row["planner"].lower(), {})[int(row["budget"])] = point
+    curves: dict[str, dict[int, theory.Estimate]] = {}
+    text = resources.files("pacplan.experiments").joinpath("data", "figure2.csv").read_text("utf-8")
+    for planner, budget, *numbers in list(csv.reader(text.splitlines()))[1:]:
+        curves.setdefault(planner.lower(), {})[int(budget)] = theory.Estimate(*map(float, numbers))
     return curves
 
 
@@ -172,39 +148,39 @@ def paper_curves() -> dict[str, dict[int, Estimate]]:
 
 
 class Accuracy(NamedTuple):
-    """How a planner did at one accuracy, where it made a plan: a line of our Table 4."""
+    """How a planner did at one accuracy, where it made a plan: a line of our Table 4.
+
+    It took H steps, and n calls for each plan.
+    """
 
     label: str
     epsilon: float
     group: Group
-
-    @property
-    def horizon(self) -> int:
-        """Steps, H."""
-        return max(row.horizon or 0 for row in self.group.plans)
-
-    @property
-    def samples(self) -> NDArray[np.int64]:
-        """The number of calls n of each plan."""
-        return np.array([row.samples for row in self.group.plans])
+    horizon: int
+    samples: NDArray[np.int64]
 
 
 def accuracies(reproduction: Reproduction, groups: Sequence[Group]) -> list[Accuracy]:
     """How every planner did at every accuracy, without those that made no plan."""
     found = {(group.settings, group.budget): group for group in groups if group.plans}
-    asked = [(spec.name, epsilon, (spec.key, None)) for epsilon, spec in reproduction.certifying()]
-    return [Accuracy(label, epsilon, found[key]) for label, epsilon, key in asked if key in found]
+    return [
+        Accuracy(
+            *(spec.name, epsilon, group),
+            horizon=max(row.horizon or 0 for row in group.plans),
+            samples=np.array([row.samples for row in group.plans]),
+        )
+        for epsilon, spec in reproduction.certifying()
+        if (group := found.get((spec.key, None))) is not None
+    ]
 
 
-def exponents(lines: Sequence[Accuracy]) -> dict[str, theory.Exponent]:
-    """The growth of n in 1/epsilon of each planner, over the MDPs that it solved at all accuracies."""
+def exponents(lines: Sequence[Accuracy]) -> dict[str, theory.Estimate]:
+    """The growth of n in 1/epsilon of each planner that solved all MDPs at several accuracies."""
     found = {}
     for label in dict.fromkeys(line.label for line in lines):
         own = [line for line in lines if line.label == label]
-        calls = [{row.problem_seed: row.samples or 0 for row in line.group.plans} for line in own]
-        seeds = sorted(set.intersection(*map(set, calls)))
-        if len(own) > 1 and seeds:
-            samples = [[at_one[seed] for at_one in calls] for seed in seeds]
+        if len(own) > 1 and not any(line.group.failed for line in own):
+            samples = np.stack([line.samples for line in own], axis=1)
             found[label] = theory.exponent([line.epsilon for line in own], samples)
     return found
 
@@ -214,7 +190,7 @@ class Curve(NamedTuple):
 
     label: str
     planner: str
-    points: dict[int, Estimate]
+    points: dict[int, theory.Estimate]
 
 
 def curves(reproduction: Reproduction, groups: Sequence[Group]) -> list[Curve]:
@@ -223,7 +199,7 @@ def curves(reproduction: Reproduction, groups: Sequence[Group]) -> list[Curve]:
     for spec in reproduction.budgeted():
         points = {
             group.budget: group.regret
-            for group in sorted(groups, key=lambda group: group.budget or 0)
+            for group in groups
             if group.settings == spec.key and group.budget and group.regret
         }
         if points:

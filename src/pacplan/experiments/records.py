@@ -4,15 +4,12 @@ import csv
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pacplan.theory import Estimate
 from pacplan.views import terminal
-
-# What is left out of the summary in its file, or written in parts.
-_UNTOLD = ("plans", "regret", "seconds")
 
 
 @dataclass(frozen=True)
@@ -48,27 +45,19 @@ class Record:
     seed: int
     horizon: int | None = None
     action: str = ""
-    samples: int | None = None
-    episodes: int | None = None
+    samples: int = 0
+    episodes: int = 0
     regret: float | None = None
     gap: float | None = None
     certified: bool = False
     stopped_by: str = ""
-    seconds: float | None = None
+    seconds: float = 0.0
     error: str = ""
 
     @property
     def key(self) -> tuple[str, str, int, int | None]:
         """Identifies the run in its sweep."""
         return self.settings, self.problem, self.problem_seed, self.budget
-
-
-class Estimate(NamedTuple):
-    """A number and its 95 % interval."""
-
-    value: float
-    low: float
-    high: float
 
 
 def mean(values: ArrayLike) -> Estimate:
@@ -123,10 +112,8 @@ def groups(records: Iterable[Record]) -> list[Group]:
     found = []
     for key, rows in members.items():
         plans = [row for row in rows if not row.error]
-        regrets, samples, seconds = (
-            [value for row in plans if (value := getattr(row, name)) is not None]
-            for name in ("regret", "samples", "seconds")
-        )
+        regrets = [row.regret for row in plans if row.regret is not None]
+        samples = [row.samples for row in plans]
         group = Group(
             *key,
             plans=plans,
@@ -134,10 +121,10 @@ def groups(records: Iterable[Record]) -> list[Group]:
             failed=len(rows) - len(plans),
             regret=mean(regrets) if regrets else None,
             max_regret=max(regrets, default=None),
-            median_samples=float(np.median(samples)) if samples else None,
-            max_samples=max(samples, default=None),
+            median_samples=float(np.median(samples)) if plans else None,
+            max_samples=max(samples) if plans else None,
             certified=sum(row.certified for row in plans),
-            seconds=float(np.mean(seconds)) if seconds else None,
+            seconds=float(np.mean([row.seconds for row in plans])) if plans else None,
         )
         found.append(group)
     return found
@@ -148,35 +135,34 @@ def write(folder: Path, records: Sequence[Record]) -> list[Group]:
 
     Times differ from run to run, so the summary in the file leaves them out.
     """
-    found = groups(records)
-    _write(folder / "runs.csv", [vars(record) for record in records])
-    rows = []
+    found, summaries = groups(records), []
     for group in found:
-        regret = {} if group.regret is None else group.regret._asdict()
-        told = {name: value for name, value in vars(group).items() if name not in _UNTOLD}
-        rows.append(told | {f"regret_{name}": regret.get(name) for name in Estimate._fields})
-    _write(folder / "summary.csv", rows)
+        row = vars(group).copy()
+        del row["plans"], row["seconds"]
+        regret = row.pop("regret") or (None,) * 3
+        parts = zip(Estimate._fields, regret, strict=True)
+        summaries.append(row | {f"regret_{name}": part for name, part in parts})
+    for name, rows in (("runs", [vars(record) for record in records]), ("summary", summaries)):
+        with open(folder / f"{name}.csv", "w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(rows)
     return found
 
 
-def _write(path: Path, rows: Sequence[dict[str, Any]]) -> None:
-    with open(path, "w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+_COLUMNS = {
+    **{"planner": ("planner", "{}"), "problem": ("problem", "{}"), "budget": ("budget", "{:,}")},
+    **{"runs": ("runs", "{}"), "failed": ("failed", "{}")},
+    **{"mean regret": ("regret", "{.value:.1e}"), "max regret": ("max_regret", "{:.1e}")},
+    **{"median calls": ("median_samples", "{:,.0f}"), "max calls": ("max_samples", "{:,}")},
+    "seconds a plan": ("seconds", "{:.2g}"),
+}
 
 
 def show(found: Sequence[Group]) -> None:
     """Print summaries as a table."""
-    columns = [
-        *(("planner", "planner", "{}"), ("problem", "problem", "{}"), ("budget", "budget", "{:,}")),
-        *(("runs", "runs", "{}"), ("failed", "failed", "{}")),
-        *(("mean regret", "regret", "{.value:.1e}"), ("max regret", "max_regret", "{:.1e}")),
-        *(("median calls", "median_samples", "{:,.0f}"), ("max calls", "max_samples", "{:,}")),
-    ]
-    rows = [[*(head for head, _, _ in columns), "ms per plan"]]
+    rows = [list(_COLUMNS)]
     for group in found:
-        numbers = [(form, getattr(group, name)) for _, name, form in columns]
-        numbers.append(("{:.2f}", None if group.seconds is None else 1e3 * group.seconds))
-        rows.append(["" if number is None else form.format(number) for form, number in numbers])
+        cells = [(form, getattr(group, name)) for name, form in _COLUMNS.values()]
+        rows.append(["" if number is None else form.format(number) for form, number in cells])
     terminal.show(terminal.table(rows, left=(0, 1)))

@@ -9,18 +9,16 @@ from typing import Any
 import numpy as np
 
 from pacplan import envs, theory
-from pacplan.algorithms import UCT, SmoothCruiser, SparseSampling, StOP, TrailBlazer
+from pacplan.algorithms import UCT
 from pacplan.core.version import __version__
 from pacplan.experiments import figures, paper, records
 from pacplan.experiments.paper import ACTIONS, DELTA, GAMMA, SUCCESSORS, Accuracy, Reproduction
 from pacplan.experiments.records import Record
 
-_THEORETICAL = (SparseSampling, SmoothCruiser, TrailBlazer, StOP)
-# Calls for planners that would take too long, and the accuracy: the coarsest of the paper's table.
-_ENOUGH, _QUICK_ENOUGH, _COARSE = 1_000_000, 10_000, 1.0
 
-
-def write_report(reproduction: Reproduction, rows: Sequence[Record], folder: Path) -> None:
+def write_report(
+    reproduction: Reproduction, rows: Sequence[Record], folder: Path, command: str
+) -> None:
     """Write index.md, the figures, runs.csv and summary.csv into the folder."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -32,33 +30,25 @@ def write_report(reproduction: Reproduction, rows: Sequence[Record], folder: Pat
         figures.figure1(lines, fits, folder / "figure1")
     if curves:
         figures.figure2(curves, folder / "figure2")
+    budgets = sorted({budget for curve in curves for budget in curve.points})
+    published = paper.paper_curves()
     packages = ", ".join(f"{name} {version(name)}" for name in ("numpy", "numba"))
     system = f"Python {platform.python_version()}, {packages}, {platform.system()}"
-    published = paper.paper_curves()
-    enough = _QUICK_ENOUGH if reproduction.quick else _ENOUGH
     found: dict[str, Any] = {
         "paper": paper,
         "reproduction": reproduction,
-        "seeds": reproduction.problem_seeds,
-        "folder": folder.as_posix(),
+        "command": command,
         "runs": len(rows),
         "failed": [row for row in rows if row.error],
         "versions": f"pacplan {__version__}, {system} on {platform.machine()}",
-        "table": paper.paper_table(),
         "lines": lines,
         "sparse_sampling": _sparse_sampling,
         "fits": fits,
         "crude": theory.crude_exponent(gamma=GAMMA, actions=ACTIONS, successors=SUCCESSORS),
-        "bounds": _bounds(reproduction, lines),
-        "attempts": _attempts(reproduction, enough) if "table4" in reproduction.parts and lines else [],
-        "enough": enough,
-        "coarse": _COARSE,
+        "bounds": [_bounds(reproduction, one) for one in lines if one.label.startswith("mdp-gape")],
         "curves": curves,
         "published": published,
-        "best": {
-            budget: min(published, key=lambda name: published[name][budget].value)
-            for budget in sorted({budget for curve in curves for budget in curve.points})
-        },
+        "best": {n: min(published, key=lambda name: published[name][n].value) for n in budgets},
         "exploration": UCT(gamma=GAMMA).exploration,
     }
     made = Environment(
@@ -79,41 +69,13 @@ def _sparse_sampling(line: Accuracy) -> float:
     )
 
 
-def _bounds(
-    reproduction: Reproduction, lines: Sequence[Accuracy]
-) -> list[tuple[Accuracy, float, float]]:
-    """Corollary 1 with and without its constants, for each accuracy of MDP-GapE."""
+def _bounds(reproduction: Reproduction, line: Accuracy) -> tuple[Accuracy, float, float]:
+    """Corollary 1 with and without its constants, in calls: medians over the MDPs."""
+    question: Any = {"horizon": line.horizon, "epsilon": line.epsilon, "gamma": GAMMA, "delta": DELTA}
     models = [envs.garnet(seed=seed) for seed in reproduction.problem_seeds]
-    rows = []
-    for line in lines:
-        if line.label.startswith("mdp-gape"):
-            question: Any = {"horizon": line.horizon, "epsilon": line.epsilon}
-            found = [
-                theory.corollary_1(model, gamma=GAMMA, delta=DELTA, **question) for model in models
-            ]
-            proven, order = (
-                line.horizon * float(np.median([getattr(bound, kind) for bound in found]))
-                for kind in ("proven", "order")
-            )
-            rows.append((line, proven, order))
-    return rows
-
-
-def _attempts(reproduction: Reproduction, enough: int) -> list[tuple[Any, ...]]:
-    """Name, calls predicted and made, why it stopped, and its words, for the theoretical planners."""
-    seed = reproduction.problem_seeds[0]
-    model, rows = envs.garnet(seed=seed), []
-    for kind in _THEORETICAL:
-        planner = kind(epsilon=_COARSE, delta=DELTA, gamma=GAMMA)
-        predicted = None
-        if isinstance(planner, SparseSampling | SmoothCruiser):
-            predicted = float(planner.calls(model))
-        try:
-            plan = planner.plan(model, seed=seed, budget=enough)
-            rows.append((kind.name, predicted, plan.samples, plan.stopped_by, plan.guarantee))
-        except ValueError as refusal:
-            rows.append((kind.name, predicted, 0, "refused", str(refusal)))
-    return rows
+    found = [theory.corollary_1(model, **question) for model in models]
+    proven, order = np.median([(bound.proven, bound.order) for bound in found], axis=0)
+    return line, line.horizon * float(proven), line.horizon * float(order)
 
 
 def short(value: float) -> str:

@@ -1,19 +1,15 @@
-"""Many runs on any executor, and their results file: a line of JSON for each, to go on from.
-
-A run, and the row that it has led to, is a dataclass or tuple with a `key`, which identifies the run.
-"""
+"""Many runs on any executor, and their results file: a line of JSON for each, to go on from."""
 
 import json
 import reprlib
-import time
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, as_completed, wait
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from io import FileIO
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pacplan.core.identity import source_digest
 from pacplan.core.notes import lost
@@ -21,12 +17,31 @@ from pacplan.core.version import __version__
 from pacplan.parallel.pools import process_pool, sendable
 from pacplan.views.progress import bar
 
-# A worker gives back what it has made after so many seconds: short enough that little is lost when
-# everything is killed. It gets no more runs than these at once, and fewer towards the end.
-_SECONDS, _MOST_RUNS = 0.2, 50
 
-Work = Callable[[Iterable[Any]], Iterator[Any]]
-"""Makes runs, one after the other, and gives the row of each. What a run raises is in its row."""
+class Run(NamedTuple):
+    """Something to do, which leads to a row.
+
+    Attributes:
+        row: a dataclass with a `key`, which identifies the run, and an `error`. It has no result yet.
+        make: says what to fill into the row; what it raises is its error.
+        given: its arguments. They, and the function, can be sent to other processes.
+    """
+
+    row: Any
+    make: Callable[..., dict[str, Any]]
+    given: tuple[Any, ...]
+
+    @property
+    def key(self) -> Any:
+        """That of its row."""
+        return self.row.key
+
+    def made(self) -> Any:
+        """The row with its result."""
+        try:
+            return replace(self.row, **self.make(*self.given))
+        except Exception as error:
+            return replace(self.row, error=" ".join(f"{type(error).__name__}: {error}".split()))
 
 
 class Results:
@@ -90,7 +105,16 @@ def opened(
         results, whole = Results(file), content.rfind(b"\n") + 1
         if whole or not _line(configuration).startswith(content):
             before, rows = _parsed(content, path, kind)
-            _compare(before, json.loads(_line(configuration)), path)
+            changes = [
+                f"{key} was {reprlib.repr(before.get(key))}, now is {reprlib.repr(value)}"
+                for key, value in _read(_line(configuration)).items()
+                if before.get(key) != value
+            ]
+            if changes:
+                raise ValueError(
+                    f"{path} holds other results: {'; '.join(changes)}. They must not mix: choose "
+                    "another place, or delete the file to begin again"
+                )
             results.rows = {row.key: row for row in rows}
         file.truncate(whole)
         if not whole:
@@ -130,26 +154,13 @@ def _read(line: bytes) -> dict[str, Any]:
     return {}
 
 
-def _compare(before: dict[str, Any], now: dict[str, Any], path: str | Path) -> None:
-    changes = [
-        f"{key} was {reprlib.repr(before.get(key))}, now is {reprlib.repr(value)}"
-        for key, value in now.items()
-        if before.get(key) != value
-    ]
-    if changes:
-        raise ValueError(
-            f"{path} holds other results: {'; '.join(changes)}. They must not mix: choose another "
-            "place, or delete the file to begin again"
-        )
-
-
 def complete(
-    runs: Sequence[Any],
+    runs: Sequence[Run],
     results: Results,
-    work: Work,
     *,
     workers: int,
     executor: Executor | None = None,
+    size: int = 1,
     unit: str = "runs",
     progress: bool = False,
 ) -> None:
@@ -158,9 +169,9 @@ def complete(
     Args:
         runs: what there is to do.
         results: the rows.
-        work: what makes the runs; it can be sent to other processes, and so can the runs.
-        workers: processes to start; 1 starts none. With an executor: batches to give it at a time.
+        workers: processes to start; 1 starts none. With an executor: how much it does at a time.
         executor: what computes, if not processes of our own.
+        size: how many runs it is sent at once. Their rows come back together.
         unit: what a run is called.
         progress: show a bar on the error stream.
 
@@ -175,40 +186,34 @@ def complete(
             executor = stack.enter_context(process_pool(min(workers, len(left))))
         # The bar has a thread, to which Ctrl-C may come. So it follows the start of processes.
         advance = stack.enter_context(bar(len(runs), len(runs) - len(left), unit, show=progress))
-        for row in work(left) if executor is None else _sent(left, executor, work, workers, unit):
-            results.add(row)
-            advance(1)
+        parts = (left[i : i + size] for i in range(0, len(left), size))
+        for rows in map(_made, parts) if executor is None else _sent(parts, executor, workers, unit):
+            for row in rows:
+                results.add(row)
+                advance(1)
+
+
+def _made(runs: Sequence[Run]) -> list[Any]:
+    """The rows of runs with their results."""
+    return [run.made() for run in runs]
 
 
 def _sent(
-    runs: Iterable[Any], executor: Executor, work: Work, at_once: int, unit: str
-) -> Iterator[Any]:
-    """The rows of runs that an executor makes, so many batches of them at a time, and one waiting."""
-    left = deque(runs)
-    pending: dict[Future[list[Any]], list[Any]] = {}
+    parts: Iterator[Sequence[Run]], executor: Executor, at_once: int, unit: str
+) -> Iterator[list[Any]]:
+    """The rows of runs that an executor makes. Whoever is done finds the next ones waiting."""
+    pending: set[Future[list[Any]]] = set()
     try:
-        while left or pending:
-            while left and len(pending) <= at_once:
-                size = min(_MOST_RUNS, 1 + len(left) // (4 * at_once))
-                batch = [left.popleft() for _ in range(size)]
-                pending[executor.submit(_some, work, batch)] = batch
-            for future in wait(pending, return_when=FIRST_COMPLETED).done:
-                rows = future.result()
-                left.extendleft(reversed(pending.pop(future)[len(rows) :]))
-                yield from rows
+        while more := [
+            executor.submit(_made, part) for part in islice(parts, 2 * at_once - len(pending))
+        ]:
+            pending |= set(more)
+            done, pending = wait(pending, return_when=FIRST_COMPLETED)
+            yield from (future.result() for future in done)
+        yield from (future.result() for future in as_completed(pending))
     except Exception as error:  # What runs raise is in their rows; this is the executor's own.
         advice = "The results file, if there is one, has the others: run the same again to continue"
         raise lost(unit, error, advice) from error
     finally:
         for future in pending:
             future.cancel()
-
-
-def _some(work: Work, runs: Sequence[Any]) -> list[Any]:
-    """The rows of the first of these runs, as many as there is time for."""
-    end, rows = time.perf_counter() + _SECONDS, []
-    for row in work(runs):
-        rows.append(row)
-        if time.perf_counter() > end:
-            break
-    return rows

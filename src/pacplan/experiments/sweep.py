@@ -1,20 +1,32 @@
-"""What to run: planners, problems, budgets and seeds, and all runs of these."""
+"""Sweeps: planners, problems, budgets and seeds, and a run for each of these with its row."""
 
 import hashlib
 import json
+import os
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, field, fields
+from functools import lru_cache
 from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from pacplan import exact
 from pacplan.algorithms import Planner
+from pacplan.compiled.tiered import waiting
 from pacplan.core import checks
 from pacplan.core.identity import described
 from pacplan.experiments.records import Record
+from pacplan.experiments.results import Run, complete, opened, read_results
 from pacplan.models.protocol import check_model
 from pacplan.registry import check_discount, planner_of, problem_maker
+
+RUNS = "runs.jsonl"
+"""The results file in the folder of a sweep."""
 
 
 @dataclass(frozen=True)
@@ -50,18 +62,10 @@ class PlannerSpec:
 
     @property
     def key(self) -> str:
-        """What identifies it, as JSON: name, settings and, if one is a function, the label."""
+        """What identifies it, as JSON: name and settings, functions among these by their code."""
         planner = self.build()
-        found = {"planner": planner.name, "settings": _data(planner.settings)}
-        try:
-            json.dumps(planner.settings)
-        except TypeError:
-            if self.label is None:
-                raise ValueError(
-                    f"{planner!r} cannot be told apart from another like it: give it a label"
-                ) from None
-            found["label"] = self.label
-        return json.dumps(found, sort_keys=True)
+        found = {"planner": planner.name, "settings": planner.settings}
+        return json.dumps(found, sort_keys=True, default=described)
 
 
 @dataclass(frozen=True)
@@ -104,23 +108,7 @@ class ProblemSpec:
         if isinstance(self.problem, str):
             settings = ", ".join(f"{key}={value!r}" for key, value in sorted(self.settings.items()))
             return f"{self.problem}({settings})" if settings else self.problem
-        name = f"{self.problem.__module__}:{getattr(self.problem, '__qualname__', '<object>')}"
-        if "<" in name:
-            raise ValueError(f"{self.problem!r} cannot be told apart from others: give it a label")
-        return name
-
-
-class Run(NamedTuple):
-    """One plan of a sweep: what makes it, and its row, which has no result yet."""
-
-    planner: PlannerSpec
-    problem: ProblemSpec
-    row: Record
-
-    @property
-    def key(self) -> tuple[str, str, int, int | None]:
-        """That of its row."""
-        return self.row.key
+        return f"{self.problem.__module__}:{getattr(self.problem, '__qualname__', '<object>')}"
 
 
 @dataclass(frozen=True)
@@ -143,17 +131,20 @@ class Sweep:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        checks.integer("seed", self.seed, least=0)
         if isinstance(self.seeds, int):
             checks.integer("seeds", self.seeds, least=1)
-        checks.integer("seed", self.seed, least=0)
-        for what in ("planners", "problems", "problem_seeds", "budgets"):
-            _check_list(what.removeprefix("problem_"), getattr(self, what))
-        for number in self.problem_seeds:
-            checks.integer("seeds", number, least=0)
-        for spec in self.planners:
-            for budget in _check_list("budgets", self._budgets(spec)):
-                if budget is not None:
-                    checks.integer("budgets", budget, least=1)
+        lists: list[tuple[str, Any]] = [("planners", self.planners), ("problems", self.problems)]
+        lists += [("seeds", self.problem_seeds), ("budgets", self.budgets)]
+        lists += [("budgets", self._budgets(spec)) for spec in self.planners]
+        for what, given in lists:
+            if isinstance(given, str) or not isinstance(given, Sequence):
+                raise TypeError(f"{what} must be a list, got {given!r}")
+            if not given:
+                raise ValueError(f"a sweep needs {what}, and got none")
+            for number in given if what in ("seeds", "budgets") else ():
+                if number is not None:
+                    checks.integer(what, number, least=int(what == "budgets"))
 
     @property
     def problem_seeds(self) -> Sequence[int]:
@@ -169,20 +160,19 @@ class Sweep:
         What is wrong raises here. The user's modules are imported, and nothing of them is called.
         """
         keys = [spec.key for spec in self.planners]
-        # Seeds are derived from the call in words, so that published results can be repeated.
-        words = [repr(spec.build()) for spec in self.planners]
-        calls = [json.loads(key).get("label", call) for key, call in zip(keys, words, strict=True)]
         for problem, spec in product(self.problems, self.planners):
             problem.maker()
             if isinstance(spec.planner, str) and isinstance(problem.problem, str):
                 check_discount(problem.problem, spec.planner, spec.settings)
         found = []
         for problem, number in product(self.problems, self.problem_seeds):
-            for spec, call, key in zip(self.planners, calls, keys, strict=True):
+            for spec, key in zip(self.planners, keys, strict=True):
+                # Of the call in words, if it says all, so that published results can be repeated.
+                words = key if "<" in repr(spec.build()) else repr(spec.build())
                 for budget in self._budgets(spec):
-                    seed = seed_of(self.seed, problem.name, number, call, budget)
+                    seed = seed_of(self.seed, problem.name, number, words, budget)
                     row = Record(spec.name, key, problem.name, number, budget, seed)
-                    found.append(Run(spec, problem, row))
+                    found.append(Run(row, _result, (spec, problem, number, seed, budget)))
         if len({run.key for run in found}) < len(found):
             raise ValueError(
                 "some runs are the same: a planner, problem, budget or seed is given twice"
@@ -191,13 +181,15 @@ class Sweep:
 
     def describe(self) -> dict[str, Any]:
         """Everything that the results depend on, in types that JSON has."""
-        problems = [
-            (spec.name, isinstance(spec.problem, str) and spec.problem, _data(spec.settings))
-            for spec in self.problems
-        ]
-        planners = [(spec.name, spec.key, list(self._budgets(spec))) for spec in self.planners]
-        seeds = {"seed": self.seed, "seeds": list(self.problem_seeds)}
-        return seeds | {"problems": problems, "planners": planners}
+        return {
+            "seed": self.seed,
+            "seeds": list(self.problem_seeds),
+            "problems": [
+                (one.name, described((one.problem, sorted(one.settings.items()))))
+                for one in self.problems
+            ],
+            "planners": [(one.name, one.key, list(self._budgets(one))) for one in self.planners],
+        }
 
 
 def seed_of(*parts: Any) -> int:
@@ -207,20 +199,7 @@ def seed_of(*parts: Any) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 4
 
 
-def _data(settings: Mapping[str, Any]) -> Any:
-    """Settings in types that JSON has; the rest in words that are always the same."""
-    return json.loads(json.dumps(settings, default=described))
-
-
-def _check_list(what: str, given: Any) -> Sequence[Any]:
-    if isinstance(given, str | bytes) or not isinstance(given, Sequence):
-        raise TypeError(f"{what} must be a list, got {given!r}")
-    if not given:
-        raise ValueError(f"a sweep needs {what}, and got none")
-    return given
-
-
-def read(path: str | Path) -> Sweep:
+def read_sweep(path: str | Path) -> Sweep:
     """A sweep from a TOML file. It is code, like a script: run only what you trust.
 
     Its keys are those of `Sweep`. Each [[planners]] and [[problems]] has a name and settings, and may
@@ -240,20 +219,112 @@ def read(path: str | Path) -> Sweep:
     for key in content:
         if key not in allowed:
             raise ValueError(f"{path}: there is no {key!r} in a sweep; it has {', '.join(allowed)}")
-    kinds: dict[str, Callable[..., Any]] = {"planners": PlannerSpec, "problems": ProblemSpec}
-    for what, kind in kinds.items():
-        entries = content.get(what, [])
-        if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-            raise ValueError(f"{path}: write each of the {what} as a table, headed [[{what}]]")
-        if not all(isinstance(entry.get("name"), str) for entry in entries):
-            raise ValueError(f'{path}: each of the {what} needs a name, such as name = "..."')
-        own = ("label", "budgets") if what == "planners" else ("label",)
-        content[what] = [
-            kind(
-                entry["name"],
-                {key: value for key, value in entry.items() if key not in ("name", *own)},
-                **{key: entry[key] for key in own if key in entry},
-            )
-            for entry in entries
-        ]
+    kinds: dict[str, tuple[Callable[..., Any], set[str]]] = {
+        "planners": (PlannerSpec, {"label", "budgets"}),
+        "problems": (ProblemSpec, {"label"}),
+    }
+    for what, (kind, own) in kinds.items():
+        entries, specs = content.get(what, []), []
+        for entry in entries if isinstance(entries, list) else [entries]:
+            if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
+                raise ValueError(f'{path}: write each of the {what} as [[{what}]], with a name = "..."')
+            named = {key: value for key, value in entry.items() if key in own}
+            rest = {key: value for key, value in entry.items() if key not in {"name", *own}}
+            specs.append(kind(entry["name"], rest, **named))
+        content[what] = specs
     return Sweep(**content)
+
+
+def run(
+    sweep: Sweep,
+    folder: str | Path | None = None,
+    *,
+    workers: int | None = None,
+    executor: Executor | None = None,
+    progress: bool = False,
+) -> list[Record]:
+    """Run a sweep, or the rest of it.
+
+    Args:
+        sweep: what to run.
+        folder: where rows are written as runs end. The same sweep with the same folder continues where
+            it stopped, even if it was killed. None: nothing is written.
+        workers: processes to start, by default one per core; 1 starts none and computes in this
+            process. With an executor: how many runs it makes at a time.
+        executor: what computes, for instance a Dask client's `get_executor()`.
+        progress: show a bar with rate and time left, on the error stream.
+
+    Returns:
+        A row for every run, in the order of `sweep.runs()`. A run that raised has a row with its
+        error.
+
+    Raises:
+        ValueError: a planner or problem is wrong, which is found before any of the user's code is
+            called; or the folder holds another sweep.
+        RuntimeError: the executor lost runs; the rows of the others are in the folder.
+        OSError: a row cannot be written, for instance to a full disk; those before are in the folder.
+        KeyboardInterrupt: Ctrl-C; the rows that were finished are in the folder.
+    """
+    workers = checks.integer("workers", (os.cpu_count() or 1) if workers is None else workers, least=1)
+    runs, first = sweep.runs(), sweep.problem_seeds[0]
+    for problem in sweep.problems:
+        try:
+            problem.build(first)  # What is wrong with it would be wrong with all of its runs.
+        except Exception as error:
+            if not str(problem.problem).startswith("gym:"):  # It is the user's code.
+                error.add_note(f"raised when the problem {problem.name} was made with seed {first}")
+            raise
+    path = None if folder is None else Path(folder) / RUNS
+    with opened(path, Record, sweep.describe()) as results:
+        complete(runs, results, workers=workers, executor=executor, progress=progress)
+    return [results.rows[one.key] for one in runs]
+
+
+def read(path: str | Path) -> list[Record]:
+    """The rows of a sweep's results file, or of the file in its folder.
+
+    Raises:
+        ValueError: the file is of a different kind, or damaged.
+        OSError: the file cannot be read.
+    """
+    return read_results(Path(path) / RUNS if Path(path).is_dir() else path, Record)
+
+
+# The problem and seed of the last run here, and their model: most runs have those of the one before.
+_last: tuple[ProblemSpec | None, int, Any] = None, 0, None
+
+
+def _result(
+    spec: PlannerSpec, problem: ProblemSpec, number: int, seed: int, budget: int | None
+) -> dict[str, Any]:
+    """What a run fills into its row."""
+    global _last
+    known, last, model = _last
+    if known != problem or last != number:
+        model = problem.build(number)
+        _last = problem, number, model
+    planner = spec.build()
+    with waiting():  # The time of a run is a result.
+        plan = planner.plan(model, seed=seed, budget=budget)
+    if plan.interrupted:
+        raise KeyboardInterrupt
+    regret = None
+    gamma = getattr(planner, "gamma", None)
+    if gamma is not None and model.known:
+        endless = gamma < 1.0 and model.steps is None
+        values = _values(model, gamma, None if endless else plan.horizon)
+        regret = float(values.max() - values[plan.action])
+    names = ("horizon", "samples", "episodes", "gap", "certified", "stopped_by", "seconds")
+    found = {name: getattr(plan, name) for name in names}
+    return found | {"action": str(plan.action), "regret": regret}
+
+
+@lru_cache(maxsize=8)
+def _values(model: Any, gamma: float, steps: int | None) -> NDArray[np.float64]:
+    """The values behind `Record.regret`, of the actions of the model's initial state."""
+    if steps is None:
+        values = exact.discounted(model, gamma=gamma)
+    else:
+        values = exact.finite_horizon(model, gamma=gamma, horizon=steps)[0]
+    found: NDArray[np.float64] = values[model.initial_state()]
+    return found

@@ -70,13 +70,12 @@ def examine(promise: Promise, case: Case, claim: Plan | Snapshot) -> dict[str, b
     if promise.above is not None and claim.upper is not None:
         missed = claim.upper < values - slack
         # The promise is about any optimal action chosen beforehand, such as the first.
-        best = int(values.argmax())
-        found["above"] = bool(missed[best] if promise.upper == "best" else missed.any())
+        found["above"] = bool(missed[values.argmax()] if promise.upper == "best" else missed.any())
     if promise.value is not None and isinstance(claim, Plan) and finished:
-        best_value = float(values.max())
+        best = float(values.max())
         if promise.temperature is not None:
-            best_value = _softened(case, promise.temperature)
-        found["value"] = not abs(claim.value - best_value) <= case.epsilon + slack
+            best = _softened(case, promise.temperature)
+        found["value"] = not abs(claim.value - best) <= case.epsilon + slack
     return found
 
 

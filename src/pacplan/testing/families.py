@@ -16,16 +16,10 @@ from pacplan.models.tabular import TabularMDP
 from pacplan.testing.problems import Case, Family, Hidden, choose, tabular_case
 from pacplan.testing.recurring import RECURRING
 
-_BUDGET = 1500
 # For planners with large constants.
 _AMPLE = 50_000
 # A delta with which no failure is to be expected, so that a bound that is often wrong is noticed.
 _STRICT = 1e-3
-
-
-def _case(table: TabularMDP, delta: float, epsilon: float, horizon: int = 1, **others: Any) -> Case:
-    settings: dict[str, Any] = {"gamma": 1.0, "budget": _BUDGET} | others
-    return tabular_case(table, delta=delta, epsilon=epsilon, horizon=horizon, **settings)
 
 
 def _arms(means: Sequence[float]) -> TabularMDP:
@@ -72,7 +66,7 @@ def _tied(rng: Generator, delta: float) -> Case:
     gap = epsilon * choose(rng, (1.0, 1.0 + 1e-6, 1.01, 1.1))
     best = rng.uniform(gap, 1.0)
     means = [best, best - gap, *rng.uniform(0.0, best - gap, choose(rng, (0, 1)))]
-    return _case(_arms([means[i] for i in rng.permutation(len(means))]), delta, epsilon)
+    return tabular_case(_arms([means[i] for i in rng.permutation(len(means))]), delta, epsilon)
 
 
 def _identical(rng: Generator, delta: float) -> Case:
@@ -81,19 +75,19 @@ def _identical(rng: Generator, delta: float) -> Case:
     to = np.broadcast_to(np.arange(successors), (2, actions, successors))
     rewards = np.repeat(rng.random((2, 1)), actions, axis=1)
     table = TabularMDP(p, rewards, to, noise=choose(rng, ("none", "bernoulli")))
-    return _case(table, delta, _accuracy(rng, horizon), horizon)
+    return tabular_case(table, delta, _accuracy(rng, horizon), horizon)
 
 
 def _anytime(rng: Generator, delta: float) -> Case:
     low, high = choose(rng, ((0.01, 0.15), (0.3, 0.7), (0.85, 0.99)))
     means = rng.uniform(low, high, choose(rng, (2, 3, 4)))
-    return _case(_arms(means.tolist()), delta, 0.0, budget=300)
+    return tabular_case(_arms(means.tolist()), delta, 0.0, budget=300)
 
 
 def _misled(rng: Generator, delta: float, low: float, high: float) -> Case:
     """One action whose first reward alone can be a large deviation."""
     arm = _arms([rng.uniform(low, high)])
-    return _case(arm, delta, 0.0, budget=10, watched=True, settings={"goal": "value"})
+    return tabular_case(arm, delta, 0.0, budget=10, watched=True, settings={"goal": "value"})
 
 
 def _deep(rng: Generator, delta: float) -> Case:
@@ -105,7 +99,7 @@ def _deep(rng: Generator, delta: float) -> Case:
     rewards[1:] = rng.permutation(after)[:, np.newaxis]
     available = np.array([[True, True], [True, False], [True, False]])
     table = TabularMDP(np.ones((3, 2, 1)), rewards, to, noise="bernoulli", available=available)
-    return _case(table, delta, 0.0, 2, budget=500)
+    return tabular_case(table, delta, 0.0, 2, budget=500)
 
 
 def _rare(rng: Generator, delta: float) -> Case:
@@ -121,7 +115,9 @@ def _rare(rng: Generator, delta: float) -> Case:
     rewards = np.zeros((3, 2))
     rewards[1] = 1.0
     rewards[0, 1] = sure if lottery else 1.0 - sure
-    return _case(TabularMDP(p, rewards, to), delta, 0.4 * rate, 2, budget=choose(rng, (500, 2500)))
+    return tabular_case(
+        TabularMDP(p, rewards, to), delta, 0.4 * rate, 2, budget=choose(rng, (500, 2500))
+    )
 
 
 def _joint(rng: Generator, delta: float) -> Case:
@@ -133,7 +129,7 @@ def _joint(rng: Generator, delta: float) -> Case:
     p = rng.dirichlet(np.ones(successors), size=to.shape[:2])
     with_it = worth[to] if rng.random() < 0.5 else 1.0 - worth[to]
     table = TabularMDP(p, 0.5 * (with_it + worth[:, None, None]), to)
-    return _case(table, delta, _accuracy(rng, horizon), horizon)
+    return tabular_case(table, delta, _accuracy(rng, horizon), horizon)
 
 
 def _ending(rng: Generator, delta: float) -> Case:
@@ -142,7 +138,7 @@ def _ending(rng: Generator, delta: float) -> Case:
     low, high = choose(rng, ((-1.0, 0.0), (-1.0, 1.0), (-2.0, -0.5), (0.5, 1.0)))
     table = _random(rng, 3, 2, 2, terminal=[2], reward_range=(low, high))
     width = max(high, 0.0) - min(low, 0.0)
-    return _case(table, delta, width * _accuracy(rng, horizon, gamma), horizon, gamma=gamma)
+    return tabular_case(table, delta, width * _accuracy(rng, horizon, gamma), horizon, gamma=gamma)
 
 
 def _mixed(rng: Generator, delta: float) -> Case:
@@ -151,10 +147,12 @@ def _mixed(rng: Generator, delta: float) -> Case:
     available = rng.random((states, actions)) < 0.8
     available[:, 0] = True
     table = _random(rng, states, actions, successors, available=available)
-    return _case(table, delta, _accuracy(rng, horizon, gamma), horizon, gamma=gamma)
+    return tabular_case(table, delta, _accuracy(rng, horizon, gamma), horizon, gamma=gamma)
 
 
-def _telling(rng: Generator, delta: float, *choices: tuple[str, str], budget: int = _BUDGET) -> Case:
+def _telling(
+    rng: Generator, delta: float, choices: Sequence[tuple[str, str]], budget: int = 1500
+) -> Case:
     """What is said of rewards and of transitions is one of the choices, and true."""
     states, actions, successors, horizon = _sizes(rng)
     rewards, transitions = choose(rng, choices)
@@ -165,15 +163,9 @@ def _telling(rng: Generator, delta: float, *choices: tuple[str, str], budget: in
     noise = "none" if rewards == "deterministic" else "bernoulli"
     table = _random(rng, states, actions, successors, noise)
     settings = {"rewards": rewards, "transitions": transitions}
-    return _case(table, delta, _accuracy(rng, horizon), horizon, settings=settings, budget=budget)
-
-
-def _declared(rng: Generator, delta: float) -> Case:
-    return _telling(rng, delta, ("deterministic", "unknown"), ("unknown", "deterministic"))
-
-
-def _told(rng: Generator, delta: float) -> Case:
-    return _telling(rng, delta, ("deterministic", "deterministic"), budget=400)
+    return tabular_case(
+        table, delta, _accuracy(rng, horizon), horizon, settings=settings, budget=budget
+    )
 
 
 def _bounded(rng: Generator, delta: float) -> Case:
@@ -185,7 +177,7 @@ def _bounded(rng: Generator, delta: float) -> Case:
     slack = choose(rng, (0.0, 0.05, 0.5))
     bounds = (lambda s, h: float(values[h, s] - slack)), (lambda s, h: float(values[h, s] + slack))
     epsilon = _accuracy(rng, horizon)
-    return _case(table, delta, epsilon, horizon, budget=300, settings={"value_bounds": bounds})
+    return tabular_case(table, delta, epsilon, horizon, budget=300, settings={"value_bounds": bounds})
 
 
 def _endless(rng: Generator, delta: float) -> Case:
@@ -194,20 +186,22 @@ def _endless(rng: Generator, delta: float) -> Case:
     table = _random(rng, 3, 2, 2, terminal=[2] if rng.random() < 0.5 else None)
     # Above the tail, which is subtracted from it.
     epsilon = gamma**horizon / (1.0 - gamma) + _accuracy(rng, horizon, gamma)
-    return _case(table, delta, epsilon, horizon, gamma=gamma, settings={"target": "infinite"})
+    return tabular_case(table, delta, epsilon, horizon, gamma=gamma, settings={"target": "infinite"})
 
 
 def _valued(rng: Generator, delta: float) -> Case:
     horizon = choose(rng, (1, 2))
     table = _random(rng, 3, choose(rng, (1, 2, 3)), choose(rng, (1, 2)))
-    return _case(table, delta, 0.5 * _accuracy(rng, horizon), horizon, settings={"goal": "value"})
+    return tabular_case(
+        table, delta, 0.5 * _accuracy(rng, horizon), horizon, settings={"goal": "value"}
+    )
 
 
 def _stopped(rng: Generator, delta: float) -> Case:
     horizon = choose(rng, (1, 2))
     table = _random(rng, 3, choose(rng, (2, 3)), choose(rng, (1, 2)), noise="bernoulli")
     epsilon, budget = choose(rng, (0.0, _accuracy(rng, horizon))), choose(rng, (30, 100, 300))
-    return _case(table, delta, epsilon, horizon, budget=budget, watched=True)
+    return tabular_case(table, delta, epsilon, horizon, budget=budget, watched=True)
 
 
 def _changing(rng: Generator, delta: float) -> Case:
@@ -216,14 +210,14 @@ def _changing(rng: Generator, delta: float) -> Case:
     shape = (horizon, 3, 2)
     to = _successors(rng, shape, 3, 2)
     table = TabularMDP(rng.dirichlet(np.ones(2), size=shape), rng.random(shape), to, noise="bernoulli")
-    return _case(table, delta, _accuracy(rng, horizon), horizon)
+    return tabular_case(table, delta, _accuracy(rng, horizon), horizon)
 
 
 def _in_python(rng: Generator, delta: float) -> Case:
     table = _random(rng, 3, 2, 2, terminal=[2])
     model = Simulator(table.step, actions=2, successors=2, reward_range=table.reward_range, initial=0)
     horizon = choose(rng, (1, 2))
-    return _case(table, delta, _accuracy(rng, horizon), horizon, budget=200, model=model)
+    return tabular_case(table, delta, _accuracy(rng, horizon), horizon, budget=200, model=model)
 
 
 def _untold(rng: Generator, delta: float) -> Case:
@@ -252,7 +246,7 @@ def _single(rng: Generator, delta: float, *, ends: bool) -> Case:
     table = TabularMDP(p, rewards, to, [states, states + 1])
     assert table.successors == 1
     epsilon = choose(rng, (0.2, rng.uniform(0.5, 0.8)))
-    return _case(table, delta, epsilon, 2, gamma=0.2, budget=_AMPLE)
+    return tabular_case(table, delta, epsilon, 2, gamma=0.2, budget=_AMPLE)
 
 
 def _promised(rng: Generator, delta: float) -> Case:
@@ -295,7 +289,7 @@ def _continuous(rng: Generator, delta: float) -> Case:
     start = int(min(max(tie + rng.normal(0.0, 0.1), 0.0), 1.0) * (_PLACES - 1))
     values = np.array([0.5 + gamma * after[0], start / _PLACES + gamma * after[1]])
     model = Simulator(_lottery, actions=2, may_end=False, initial=start)
-    epsilon, budget = choose(rng, (0.0, 0.1, 0.3)), choose(rng, (100, 400, _BUDGET))
+    epsilon, budget = choose(rng, (0.0, 0.1, 0.3)), choose(rng, (100, 400, 1500))
     watched = choose(rng, (False, True))
     return Case(model, start, values, epsilon, delta, gamma, horizon, budget=budget, watched=watched)
 
@@ -303,7 +297,7 @@ def _continuous(rng: Generator, delta: float) -> Case:
 def _coarse(rng: Generator, delta: float) -> Case:
     """Small discounts and rough accuracies, which planners with large constants can afford."""
     table = _random(rng, 3, 2, 2)
-    return _case(table, delta, rng.uniform(0.5, 0.8), 2, gamma=0.2, budget=_AMPLE)
+    return tabular_case(table, delta, rng.uniform(0.5, 0.8), 2, gamma=0.2, budget=_AMPLE)
 
 
 def _certain(rng: Generator, delta: float) -> Case:
@@ -311,7 +305,7 @@ def _certain(rng: Generator, delta: float) -> Case:
     gamma = choose(rng, (0.3, 0.7, 0.9))
     table = _random(rng, 4, choose(rng, (2, 3)), 1, noise="none", terminal=[3])
     horizon, budget = choose(rng, (2, 4)), choose(rng, (5, 40, 200))
-    return _case(table, delta, 0.0, horizon, gamma=gamma, budget=budget)
+    return tabular_case(table, delta, 0.0, horizon, gamma=gamma, budget=budget)
 
 
 def _game(rng: Generator, delta: float) -> Case:
@@ -319,7 +313,7 @@ def _game(rng: Generator, delta: float) -> Case:
     tree = [_position(rng, 1) for _ in range(choose(rng, (2, 3)))]
     values = np.array([_minimax(after, maximises=False) for after in tree])
     model = game_tree(tree, noise=choose(rng, ("none", "bernoulli", "bernoulli")))
-    epsilon, budget = rng.uniform(0.1, 0.4), choose(rng, (100, _BUDGET))
+    epsilon, budget = rng.uniform(0.1, 0.4), choose(rng, (100, 1500))
     watched = choose(rng, (False, True))
     return Case(model, 0, values, epsilon, delta, 1.0, 1000, budget=budget, watched=watched)
 
@@ -337,6 +331,8 @@ def _minimax(node: Any, *, maximises: bool) -> float:
     return max(worths) if maximises else min(worths)
 
 
+_EITHER = (("deterministic", "unknown"), ("unknown", "deterministic"))
+_TOLD = partial(_telling, choices=[("deterministic", "deterministic")], budget=400)
 _LUCKY, _UNLUCKY = partial(_misled, low=0.37, high=0.4), partial(_misled, low=0.6, high=0.63)
 _ALL = (
     Family("ties", "actions differ by epsilon, or a little more", 0.3, _tied, {"one step"}),
@@ -350,8 +346,8 @@ _ALL = (
     Family("joint", "the reward is tied to the successor", 0.3, _joint),
     Family("ends", "episodes end, rewards may be negative", 0.3, _ending),
     Family("mixed", "1 to 4 steps, 1 to 8 successors, 1 to 4 actions", 0.1, _mixed),
-    Family("declared", "rewards or transitions are told", 0.3, _declared),
-    Family("told", "rewards and transitions are told", 0.3, _told, {"told"}),
+    Family("declared", "rewards or transitions are told", 0.3, partial(_telling, choices=_EITHER)),
+    Family("told", "rewards and transitions are told", 0.3, _TOLD, {"told"}),
     Family("bounded", "value bounds without slack", 0.3, _bounded, weight=0.5),
     Family("endless", "the target is the infinite horizon", 0.3, _endless),
     Family("value", "the goal is the value", 0.3, _valued),

@@ -1,7 +1,7 @@
 """Does a model do what it promises? Random episodes, with the checks that every search makes."""
 
 import copy
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,10 @@ from pacplan.core import checks
 from pacplan.core.notes import shown
 from pacplan.engine.query import Query
 from pacplan.look import Caller
-from pacplan.models import states
 from pacplan.models.consistency import Preflight
 from pacplan.models.protocol import BrokenPromiseError, Model
 from pacplan.models.protocol import check_model as check_kind
+from pacplan.models.states import advice
 from pacplan.testing.conformance import ConformanceError
 
 # States of which a copy is compared with the original.
@@ -51,97 +51,80 @@ def check_model(
     steps = steps if model.steps is None else min(steps, model.steps)
     broken = f"{model!r} breaks its promises: "
     try:
-        seen, again = (_Episodes(model, start, seed, steps, episodes) for _ in range(2))
-        seen.compare(again)
+        (draws, most), (again, _) = (_played(model, start, seed, steps, episodes) for _ in range(2))
+        for one, two in zip(draws, again, strict=False):
+            if one != two:
+                raise BrokenPromiseError(
+                    f"with the same seed, state {shown(one[0])}, action {shown(one[1])} had another "
+                    "outcome the second time; draw all randomness from rng, and keep nothing between "
+                    "calls"
+                )
     except Exception as error:
         kind = "" if isinstance(error, BrokenPromiseError) else f"{type(error).__name__}: "
         notes = [f" ({note})" for note in getattr(error, "__notes__", ())]
         raise ConformanceError("".join([broken, kind, str(error), *notes])) from error
-    said = seen.notes()
+    said = []
+    if model.may_end and not any(ended for _, _, _, ended, _ in draws):
+        said.append(
+            f"none of {episodes} episodes ended within {steps} steps; may_end=False, if none does, "
+            "makes bounds tighter if reward_range does not contain 0"
+        )
+    if model.successors is not None and most < model.successors:
+        said.append(
+            f"successors={model.successors}, at most {most} were seen; fewer need fewer calls, "
+            "if it is certain that there are no more"
+        )
     if hasattr(model, "check"):
         found: Preflight = model.check(seed=seed)
         if found.problems:
             raise ConformanceError(broken + "\n- ".join(found.problems))
         said += found.notes
-    rewards = [reward for _, _, reward, _ in seen.draws]
-    return Preflight(len(rewards), seen.most, (min(rewards), max(rewards)), (), tuple(said))
+    rewards = [reward for _, _, reward, _, _ in draws]
+    return Preflight(len(draws), most, (min(rewards), max(rewards)), (), tuple(said))
 
 
-class _Episodes:
-    """Random episodes, and what was seen in them: of each call state, action, reward and outcome."""
+def _played(
+    model: Model, start: Any, seed: int, steps: int, episodes: int
+) -> tuple[list[tuple[Any, ...]], int]:
+    """Play random episodes.
 
-    def __init__(self, model: Model, start: Any, seed: int, steps: int, episodes: int) -> None:
-        self._model, self._start = model, start
-        self._steps, self._episodes = steps, episodes
-        self.draws: list[tuple[int, int, float, Any]] = []
-        self.most, self.ended = 1, 0
-        root = np.random.SeedSequence(seed)
-        (self._ties,) = streams(root, 1)
-        query = Query(model, start, root)
-        with closing(model.open(root)) as self._session:
-            self._caller = Caller(query, self._session, steps)
-            for _ in range(episodes):
-                self._play()
-            self._session.verify()
-            for known in (self._session.states or [])[:_COPIED]:
-                _compare_copy(known)
+    Returns:
+        Of every call state, action, reward, whether the episode has ended, and the next state; and the
+        most successors of a pair.
+    """
+    root, draws, most = np.random.SeedSequence(seed), [], 1
+    (ties,) = streams(root, 1)
+    with closing(model.open(root)) as session:
+        caller = Caller(Query(model, start, root), session, steps)
 
-    def _play(self) -> None:
-        caller, at = self._caller, self._caller.root_state
-        self._session.agree(self._start, self._model.actions(self._start))
-        for h in range(self._steps):
-            action = int(self._ties.random() * caller.offered(at, h))
-            successor, reward = caller.call(at, action, h)
-            outcome = None if successor is None else self._state(successor)
-            self.draws.append((at, action, reward, outcome))
-            self.most = max(self.most, len(caller.after[caller.pair(at, action, h)]))
-            if successor is None:
-                self.ended += 1
-                return
-            at = successor
-        if self._model.two_player:
-            raise BrokenPromiseError(
-                f"a game was not over after {self._steps} moves; let it end by `terminated`, or pass a "
-                "larger steps="
-            )
+        def state(key: int) -> Any:
+            return key if session.states is None else session.states[key]
 
-    def _state(self, key: int) -> Any:
-        """The user's state of a number."""
-        return key if self._session.states is None else self._session.states[key]
-
-    def compare(self, again: "_Episodes") -> None:
-        """Check that the same seed has led to the same episodes."""
-        for one, two in zip(self.draws, again.draws, strict=False):
-            if one != two:
-                state, action, _, _ = one
+        for _ in range(episodes):
+            session.agree(start, model.actions(start))
+            at, ended = caller.root_state, False
+            for h in range(steps):
+                action = int(ties.random() * caller.offered(at, h))
+                after, reward = caller.call(at, action, h)
+                most = max(most, len(caller.after[caller.pair(at, action, h)]))
+                ended = after is None
+                outcome = None if after is None else state(after)
+                draws.append((state(at), session.label(at, action), reward, ended, outcome))
+                if after is None:
+                    break
+                at = after
+            if model.two_player and not ended:
                 raise BrokenPromiseError(
-                    f"with the same seed, state {shown(self._state(state))}, action "
-                    f"{shown(self._session.label(state, action))} had a different outcome the second "
-                    "time; draw all randomness from rng, and keep nothing between calls"
+                    f"a game was not over after {steps} moves; let it end by `terminated`, or pass a "
+                    "larger steps="
                 )
-
-    def notes(self) -> list[str]:
-        """What is good to know but breaks no promise."""
-        notes, known = [], self._model.successors
-        if self._model.may_end and not self.ended:
-            notes.append(
-                f"none of {self._episodes} episodes ended within {self._steps} steps; may_end=False, "
-                "if none ever does, makes bounds tighter if reward_range does not contain 0"
-            )
-        if known is not None and self.most < known:
-            notes.append(
-                f"successors={known}, of which at most {self.most} were seen; fewer "
-                "need fewer calls, if it is certain that there are no more"
-            )
-        return notes
-
-
-def _compare_copy(state: Any) -> None:
-    try:
-        twin = copy.deepcopy(state)
-    except Exception:
-        return  # What cannot be copied cannot be compared with its copy.
-    if twin != state or hash(twin) != hash(state):
-        raise BrokenPromiseError(
-            f"a copy of state {shown(state)} is not equal to it; {states.advice(state)}"
-        )
+        for known in (session.states or [])[:_COPIED]:
+            twin = known
+            with suppress(Exception):  # What cannot be copied cannot be compared with its copy.
+                twin = copy.deepcopy(known)
+            if twin != known or hash(twin) != hash(known):
+                raise BrokenPromiseError(
+                    f"a copy of state {shown(known)} is not equal to it; {advice(known)}"
+                )
+        session.verify()
+    return draws, most

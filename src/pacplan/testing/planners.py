@@ -5,19 +5,7 @@ from dataclasses import dataclass, field, replace
 from inspect import Parameter, signature
 from typing import Any
 
-from pacplan.algorithms import (
-    OPD,
-    OPMDP,
-    Atlas,
-    Bracket,
-    Canopy,
-    MDPGapE,
-    SmoothCruiser,
-    SparseSampling,
-    StOP,
-    TrailBlazer,
-    UGapEMCTS,
-)
+from pacplan.algorithms import planners
 from pacplan.algorithms.bracket.constants import JOINT_ABOVE, JOINT_BELOW, JOINT_SHARE
 from pacplan.auto import Auto
 from pacplan.testing.checks import Promise
@@ -48,8 +36,9 @@ class PlannerEntry:
     refuses: Set[str] = frozenset({"endless"})
 
     def promise(self, family: Family) -> Promise:
-        """What it promises for the cases of a family."""
-        return self.promises if isinstance(self.promises, Promise) else self.promises(family)
+        """What it promises for the cases of a family; if the value is the goal, this as well."""
+        given = self.promises if isinstance(self.promises, Promise) else self.promises(family)
+        return replace(given, value=1.0) if "goal" in family.settings else given
 
     def accepts(self, setting: str) -> bool:
         """Whether `make` takes a setting."""
@@ -73,42 +62,28 @@ class PlannerEntry:
 
 _CERTAINTY = Promise(wrong=0.0, below=0.0, above=0.0)
 _BOUNDS = Promise(below=1.0, above=1.0)
+_HALVES = Promise(below=0.5, above=0.5, upper="best")
 _VALUE = Promise(wrong=None, value=1.0, endless=True)
-
-
-def _with_value(promise: Promise, family: Family) -> Promise:
-    """Also the value, where that is the goal."""
-    return replace(promise, value=1.0) if "goal" in family.settings else promise
 
 
 def _bracket(family: Family) -> Promise:
     # One process of bets serves both sides, unless a value is asked for. Of delta, little is for the
     # bounds of each side alone.
     if family.settings & {"goal", "rewards", "transitions"}:
-        return _halves(family)
+        return _HALVES
     above = JOINT_SHARE * (1.0 - JOINT_BELOW) * JOINT_ABOVE + 1.0 - JOINT_SHARE
     return Promise(below=JOINT_BELOW, above=above, upper="best")
 
 
-def _halves(family: Family) -> Promise:
-    # Half of delta for each side.
-    return _with_value(Promise(below=0.5, above=0.5, upper="best"), family)
-
-
 def _chosen(family: Family) -> Promise:
     # OPD where nothing is random; and the others promise no less than the halves.
-    return _CERTAINTY if family.name in _CERTAIN else _halves(family)
+    return _CERTAINTY if family.name in _CERTAIN else _HALVES
 
 
 def _mdp_gape(family: Family) -> Promise:
     # Lemma 2 is a union of three events, and for a single step only that of the rewards matters.
     share = 0.0 if "told" in family.traits else 1.0 / 3.0 if "one step" in family.traits else 1.0
-    return _with_value(Promise(wrong=share, below=share, above=share), family)
-
-
-def _atlas(family: Family) -> Promise:
-    # One event of probability delta has everything.
-    return _with_value(_BOUNDS, family)
+    return Promise(wrong=share, below=share, above=share)
 
 
 _CERTAIN = {"certain"}
@@ -120,27 +95,28 @@ _UNTOLD = {"endless", "untold"}
 _SOFT = replace(_VALUE, temperature=_TEMPERATURE)
 _PAPER = replace(_BOUNDS, judged=False)
 
-_ALL = (
-    PlannerEntry("plan", Auto, _chosen, {"sample": True}, refuses=_CHANCE),
-    PlannerEntry("bracket", Bracket, _bracket, refuses=_CHANCE),
-    PlannerEntry("atlas", Atlas, _atlas, refuses={"changing"}),
-    PlannerEntry("canopy", Canopy, Promise(below=0.5, above=0.5, upper="best")),
-    PlannerEntry("mdp-gape", MDPGapE, _mdp_gape, refuses=_UNTOLD),
+_ALL: tuple[tuple[Any, ...], ...] = (
+    ("plan", _chosen, {"sample": True}, None, _CHANCE),
+    ("bracket", _bracket, {}, None, _CHANCE),
+    ("atlas", _BOUNDS, {}, None, {"changing"}),
+    ("canopy", _HALVES),
+    ("mdp-gape", _mdp_gape, {}, None, _UNTOLD),
     # In a single step no state recurs.
-    PlannerEntry(
-        "mdp-gape/depth", MDPGapE, _mdp_gape, {"merge": "depth"}, None, _UNTOLD | {"one step"}
-    ),
-    PlannerEntry("mdp-gape/paper", MDPGapE, _PAPER, {"thresholds": "paper"}, _ARMS),
-    PlannerEntry("ugape-mcts", UGapEMCTS, _BOUNDS),
-    PlannerEntry("ugape-mcts/lucb", UGapEMCTS, _BOUNDS, {"rule": "lucb"}),
-    PlannerEntry("sparse-sampling", SparseSampling, _BOUNDS, only=_COARSE),
-    PlannerEntry("stop", StOP, replace(_BOUNDS, endless=True), only=_COARSE),
-    PlannerEntry("trailblazer", TrailBlazer, _VALUE, only=_COARSE),
-    PlannerEntry("smooth-cruiser", SmoothCruiser, _SOFT, {"temperature": _TEMPERATURE}, _COARSE),
-    PlannerEntry("opd", OPD, _CERTAINTY, only=_CERTAIN),
-    PlannerEntry("opd/depth", OPD, _CERTAINTY, {"merge": "depth"}, _CERTAIN),
-    PlannerEntry("opd/stationary", OPD, _CERTAINTY, {"merge": "stationary"}, _CERTAIN),
-    PlannerEntry("op-mdp", OPMDP, _CERTAINTY, only=_TABLES),
+    ("mdp-gape/depth", _mdp_gape, {"merge": "depth"}, None, _UNTOLD | {"one step"}),
+    ("mdp-gape/paper", _PAPER, {"thresholds": "paper"}, _ARMS),
+    ("ugape-mcts", _BOUNDS),
+    ("ugape-mcts/lucb", _BOUNDS, {"rule": "lucb"}),
+    ("sparse-sampling", _BOUNDS, {}, _COARSE),
+    ("stop", replace(_BOUNDS, endless=True), {}, _COARSE),
+    ("trailblazer", _VALUE, {}, _COARSE),
+    ("smooth-cruiser", _SOFT, {"temperature": _TEMPERATURE}, _COARSE),
+    ("opd", _CERTAINTY, {}, _CERTAIN),
+    ("opd/depth", _CERTAINTY, {"merge": "depth"}, _CERTAIN),
+    ("opd/stationary", _CERTAINTY, {"merge": "stationary"}, _CERTAIN),
+    ("op-mdp", _CERTAINTY, {}, _TABLES),
 )
-PLANNERS: dict[str, PlannerEntry] = {entry.name: entry for entry in _ALL}
+_KINDS = {"plan": Auto} | planners
+PLANNERS: dict[str, PlannerEntry] = {
+    name: PlannerEntry(name, _KINDS[name.partition("/")[0]], *rest) for name, *rest in _ALL
+}
 """The planners of pacplan that promise something, by name."""

@@ -58,12 +58,13 @@ class Case:
 
 def tabular_case(
     table: TabularMDP,
-    *,
-    epsilon: float,
     delta: float,
-    gamma: float,
-    horizon: int | None,
+    epsilon: float,
+    horizon: int | None = 1,
+    *,
+    gamma: float = 1.0,
     model: Any = None,
+    budget: int | None = 1500,
     **others: Any,
 ) -> Case:
     """A case in state 0 of a table, its answer by dynamic programming.
@@ -79,8 +80,9 @@ def tabular_case(
     else:
         values = exact.finite_horizon(table, gamma=gamma, horizon=horizon)[0, 0, offered]
     assert values is not None, "infinitely many steps need gamma < 1"
+    others |= {"budget": budget, "endless": endless, "table": table}
     seen = table if model is None else model
-    return Case(seen, 0, values, epsilon, delta, gamma, horizon, endless=endless, table=table, **others)
+    return Case(seen, 0, values, epsilon, delta, gamma, horizon, **others)
 
 
 def choose(rng: np.random.Generator, options: Sequence[Any]) -> Any:

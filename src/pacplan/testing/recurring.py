@@ -9,13 +9,7 @@ from pacplan import exact
 from pacplan.models.tabular import TabularMDP
 from pacplan.testing.problems import Case, Family, Hidden, choose, tabular_case
 
-
-def _case(
-    table: TabularMDP, model: Any, epsilon: float, delta: float, gamma: float, **others: Any
-) -> Case:
-    """A case in state 0 of a table; over an infinite horizon, if nothing else is said."""
-    others = {"budget": 3000, "horizon": None} | others
-    return tabular_case(table, model=model, epsilon=epsilon, delta=delta, gamma=gamma, **others)
+_BUDGET = 3000
 
 
 def _seen(rng: Generator, table: TabularMDP) -> Any:
@@ -50,14 +44,18 @@ def _recurring(rng: Generator, delta: float) -> Case:
         loss = float(first - second) / rng.uniform(1.001, 1.3)
         epsilon = loss / width
     model = _seen(rng, table)
-    return _case(table, model, loss, delta, gamma, watched=choose(rng, (False, True)))
+    watched = choose(rng, (False, True))
+    return tabular_case(
+        table, delta, loss, None, gamma=gamma, model=model, budget=_BUDGET, watched=watched
+    )
 
 
 def _valued(rng: Generator, delta: float) -> Case:
     gamma = choose(rng, (0.5, 0.7))
     table, width = _table(rng)
     epsilon = float(width / (1.0 - gamma) * rng.uniform(0.05, 0.15))
-    return _case(table, _seen(rng, table), epsilon, delta, gamma, settings={"goal": "value"})
+    others: dict[str, Any] = {"model": _seen(rng, table), "settings": {"goal": "value"}}
+    return tabular_case(table, delta, epsilon, None, gamma=gamma, budget=_BUDGET, **others)
 
 
 def _late_rewards(rng: Generator) -> Any:
@@ -91,7 +89,7 @@ def _late_table(rng: Generator) -> tuple[TabularMDP, float, float]:
 def _late(rng: Generator, delta: float) -> Case:
     table, epsilon, gamma = _late_table(rng)
     model = Hidden(table, states=choose(rng, (None, 3)))
-    return _case(table, model, epsilon, delta, gamma)
+    return tabular_case(table, delta, epsilon, None, gamma=gamma, model=model, budget=_BUDGET)
 
 
 def _late_bounded(rng: Generator, delta: float) -> Case:
@@ -100,7 +98,8 @@ def _late_bounded(rng: Generator, delta: float) -> Case:
     values = exact.discounted(table, gamma=gamma).max(1)
     slack = choose(rng, (0.0, 0.1, 1.0))
     bounds = (lambda s: float(values[s]) - slack), (lambda s: float(values[s]) + slack)
-    return _case(table, Hidden(table), epsilon, delta, gamma, settings={"value_bounds": bounds})
+    others: dict[str, Any] = {"model": Hidden(table), "settings": {"value_bounds": bounds}}
+    return tabular_case(table, delta, epsilon, None, gamma=gamma, budget=_BUDGET, **others)
 
 
 def _late_steps(rng: Generator, delta: float) -> Case:
@@ -115,7 +114,7 @@ def _late_steps(rng: Generator, delta: float) -> Case:
     rewards[0, 1] -= 0.5 * worth
     table = TabularMDP(p, rewards)
     epsilon = 0.5 * abs(worth) / rng.uniform(1.001, 1.2)
-    return _case(table, Hidden(table), epsilon, delta, 1.0, horizon=horizon, budget=1500)
+    return tabular_case(table, delta, epsilon, horizon, model=Hidden(table))
 
 
 RECURRING = (

@@ -1,7 +1,7 @@
 """What a verification found: failures against what was promised, and the verdict."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from scipy import special
@@ -19,25 +19,15 @@ _NAMED = 5
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of one plan.
-
-    Attributes:
-        family: name of the family.
-        planner: name of the planner.
-        case: number of the case.
-        calls: calls to the model.
-        seconds: time of the plan, and of making and checking its case.
-        found: for every check that something was claimed about, whether it fails.
-        error: what was raised in place of a plan; "" if nothing was.
-    """
+    """The result of one plan, of a case of a family by a planner."""
 
     family: str
     planner: str
     case: int
-    calls: int
-    seconds: float
-    found: dict[str, bool]
-    error: str
+    calls: int = 0  # to the model
+    seconds: float = 0.0  # of the plan, and of making and checking its case
+    found: dict[str, bool] = field(default_factory=dict)  # whether each check failed, if it was claimed
+    error: str = ""  # what was raised in place of a plan
 
     @property
     def key(self) -> tuple[str, str, int]:
@@ -54,10 +44,13 @@ class Verdict(NamedTuple):
         check: what was checked, see `CHECKS`.
         plans: how many plans.
         claims: in how many of them something was claimed that could fail.
+        failures: how many failed.
+        rate: their share of all plans, which is what promises are about.
         low: lower end of the 95 % Clopper-Pearson interval of the probability of failure.
         high: its upper end.
         surely: lower end at the corrected confidence.
         promised: the probability with which it may fail; None: nothing is promised.
+        violated: whether the promise is broken, at the corrected confidence.
         cases: numbers of the cases that failed.
     """
 
@@ -66,26 +59,14 @@ class Verdict(NamedTuple):
     check: str
     plans: int
     claims: int
+    failures: int
+    rate: float
     low: float
     high: float
     surely: float
     promised: float | None
+    violated: bool
     cases: tuple[int, ...]
-
-    @property
-    def failures(self) -> int:
-        """How many failed."""
-        return len(self.cases)
-
-    @property
-    def rate(self) -> float:
-        """The share of failures among all plans, which is what promises are about."""
-        return self.failures / self.plans
-
-    @property
-    def violated(self) -> bool:
-        """Whether the promise is broken, at the corrected confidence."""
-        return self.promised is not None and self.surely > self.promised
 
     def __str__(self) -> str:
         """Rate, interval and promise, in percent."""
@@ -94,29 +75,17 @@ class Verdict(NamedTuple):
         return f"{rate:.3g} [{low:.2g}, {high:.2g}] {promise}{' VIOLATED' * self.violated}"
 
 
-class Cell(NamedTuple):
-    """One planner on one family: outcomes, and a verdict for each check promised and claimed."""
-
-    family: str
-    planner: str
-    outcomes: list[Outcome]
-    verdicts: list[Verdict]
-
-    @property
-    def plans(self) -> int:
-        """How many plans were made."""
-        return sum(not outcome.error for outcome in self.outcomes)
-
-
 class Report(NamedTuple):
     """The result of a verification. `str()` of it is a table.
 
     Attributes:
-        cells: one for each planner on each family.
+        outcomes: of every family and planner, the results of their plans.
+        verdicts: one for each check that was promised and claimed.
         complete: False if Ctrl-C ended the run.
     """
 
-    cells: list[Cell]
+    outcomes: dict[tuple[str, str], list[Outcome]]
+    verdicts: list[Verdict]
     complete: bool = True
 
     @property
@@ -125,28 +94,23 @@ class Report(NamedTuple):
         return not self.violations and not self.errors
 
     @property
-    def verdicts(self) -> tuple[Verdict, ...]:
-        """Those of all cells."""
-        return tuple(verdict for cell in self.cells for verdict in cell.verdicts)
-
-    @property
-    def violations(self) -> tuple[Verdict, ...]:
+    def violations(self) -> list[Verdict]:
         """The promises that do not hold."""
-        return tuple(verdict for verdict in self.verdicts if verdict.violated)
+        return [verdict for verdict in self.verdicts if verdict.violated]
 
     @property
-    def errors(self) -> tuple[tuple[str, str, int, str], ...]:
+    def errors(self) -> list[tuple[str, str, int, str]]:
         """Family, planner, number and words of what was raised."""
-        return tuple((*o.key, o.error) for cell in self.cells for o in cell.outcomes if o.error)
+        return [(*one.key, one.error) for found in self.outcomes.values() for one in found if one.error]
 
     @property
     def plans(self) -> int:
         """How many plans were made."""
-        return sum(cell.plans for cell in self.cells)
+        return sum(map(_made, self.outcomes.values()))
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, in types that `json.dumps` takes."""
-        outcomes = [outcome for cell in self.cells for outcome in cell.outcomes]
+        outcomes = [outcome for found in self.outcomes.values() for outcome in found]
         return {
             "ok": self.ok,
             "complete": self.complete,
@@ -154,10 +118,7 @@ class Report(NamedTuple):
             "calls": sum(outcome.calls for outcome in outcomes),
             "seconds": sum(outcome.seconds for outcome in outcomes),
             "false_alarm": FALSE_ALARM,
-            "verdicts": [
-                v._asdict() | {name: getattr(v, name) for name in ("failures", "rate", "violated")}
-                for v in self.verdicts
-            ],
+            "verdicts": [verdict._asdict() for verdict in self.verdicts],
             "errors": self.errors,
         }
 
@@ -167,12 +128,12 @@ class Report(NamedTuple):
     def table(self) -> Any:
         """A line for each family and planner, below a head."""
         rows: list[tuple[str, ...]] = [("family", "planner", "plans", "calls each", *CHECKS)]
-        for cell in self.cells:
-            found = {verdict.check: str(verdict) for verdict in cell.verdicts}
-            calls = sum(outcome.calls for outcome in cell.outcomes)
-            each = f"{calls / cell.plans:,.0f}" if cell.plans else "-"
-            cells = [found.get(check, "-") for check in CHECKS]
-            rows.append((cell.family, cell.planner, f"{cell.plans:,}", each, *cells))
+        told = {verdict[:3]: str(verdict) for verdict in self.verdicts}
+        for pair, found in self.outcomes.items():
+            plans, calls = _made(found), sum(outcome.calls for outcome in found)
+            each = f"{calls / plans:,.0f}" if plans else "-"
+            cells = [told.get((*pair, check), "-") for check in CHECKS]
+            rows.append((*pair, f"{plans:,}", each, *cells))
         return terminal.table(rows, left=[0, 1, *range(4, len(rows[0]))])
 
     def summary(self) -> list[str]:
@@ -198,31 +159,38 @@ class Report(NamedTuple):
         return [*said, sure]
 
 
+def _made(outcomes: Iterable[Outcome]) -> int:
+    """How many of them are of plans."""
+    return sum(not outcome.error for outcome in outcomes)
+
+
 def report_of(
     pairs: Sequence[tuple[Family, PlannerEntry]], outcomes: Iterable[Outcome], *, complete: bool
 ) -> Report:
     """The report of the outcomes that there are."""
-    cells = {(family.name, one.name): Cell(family.name, one.name, [], []) for family, one in pairs}
+    found: dict[tuple[str, str], list[Outcome]] = {(family.name, one.name): [] for family, one in pairs}
     for outcome in sorted(outcomes, key=lambda outcome: outcome.case):
-        if outcome.key[:2] in cells:  # A file may hold those of more families.
-            cells[outcome.key[:2]].outcomes.append(outcome)
+        if outcome.key[:2] in found:  # A file may hold those of more families.
+            found[outcome.key[:2]].append(outcome)
     promises = [entry.promise(family) for family, entry in pairs]
     # Each promise has an equal part of the probability of a false alarm.
     tail = FALSE_ALARM / max(sum(len(one.shares) for one in promises if one.judged), 1)
-    for (family, _), promise, cell in zip(pairs, promises, cells.values(), strict=True):
+    verdicts = []
+    for (family, entry), promise in zip(pairs, promises, strict=True):
+        outcomes = found[family.name, entry.name]
+        plans = _made(outcomes)
         for check, share in promise.shares.items():
-            claims = [outcome for outcome in cell.outcomes if check in outcome.found]
+            claims = [outcome for outcome in outcomes if check in outcome.found]
             cases = tuple(outcome.case for outcome in claims if outcome.found[check])
             if claims:
-                verdict = Verdict(
-                    *(cell.family, cell.planner, check, cell.plans, len(claims)),
-                    *clopper_pearson(len(cases), cell.plans, _SHOWN_TAIL),
-                    surely=clopper_pearson(len(cases), cell.plans, tail)[0],
-                    promised=share * family.delta if promise.judged else None,
-                    cases=cases,
-                )
-                cell.verdicts.append(verdict)
-    return Report([*cells.values()], complete)
+                surely = clopper_pearson(len(cases), plans, tail)[0]
+                promised = share * family.delta if promise.judged else None
+                broken = promised is not None and surely > promised
+                interval = clopper_pearson(len(cases), plans, _SHOWN_TAIL)
+                numbers: tuple[Any, ...] = (plans, len(claims), len(cases), len(cases) / plans)
+                numbers += (*interval, surely, promised, broken, cases)
+                verdicts.append(Verdict(family.name, entry.name, check, *numbers))
+    return Report(found, verdicts, complete)
 
 
 def clopper_pearson(failures: int, trials: int, tail: float) -> tuple[float, float]:
@@ -235,8 +203,6 @@ def clopper_pearson(failures: int, trials: int, tail: float) -> tuple[float, flo
         trials: in how many independent trials, at least 1.
         tail: probability in (0, 1/2).
     """
-    if not 0 <= failures <= trials or trials < 1:
-        raise ValueError(f"there cannot be {failures} failures in {trials} trials")
     low, high = 0.0, 1.0
     if failures > 0:
         low = float(special.betaincinv(failures, trials - failures + 1, tail))

@@ -3,14 +3,13 @@
 import hashlib
 import inspect
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from pacplan.compiled.tiered import waiting
 from pacplan.core import checks
-from pacplan.experiments.results import complete, opened
+from pacplan.experiments.results import Run, complete, opened
 from pacplan.experiments.sweep import seed_of
 from pacplan.result import Plan
 from pacplan.testing.checks import Promise, attempt
@@ -18,20 +17,6 @@ from pacplan.testing.families import FAMILIES
 from pacplan.testing.planners import PLANNERS, PlannerEntry
 from pacplan.testing.problems import Case, Family
 from pacplan.testing.report import Outcome, Report, report_of
-
-
-class Attempt(NamedTuple):
-    """One plan of a verification."""
-
-    family: Family
-    planner: PlannerEntry
-    case: int
-    seed: int
-
-    @property
-    def key(self) -> tuple[str, str, int]:
-        """As `Outcome.key`."""
-        return self.family.name, self.planner.name, self.case
 
 
 def verify(
@@ -74,23 +59,28 @@ def verify(
     for name, number, least in (("plans", plans, 1), ("seed", seed, 0), ("workers", workers, 1)):
         checks.integer(name, number, least=least)
     chosen = [_named("family", one, FAMILIES) for one in (FAMILIES if families is None else families)]
-    entries = _entries(planner, promise)
+    if callable(planner):
+        entries = [entry_of(planner, promise)]
+    elif promise is not None:
+        raise ValueError("promise= needs your own planner; those of pacplan have theirs")
+    else:
+        names = PLANNERS if planner is None else [planner] if isinstance(planner, str) else planner
+        entries = [_named("planner", name, PLANNERS) for name in names]
     pairs = [(family, one) for family in chosen for one in entries if one.suits(family)]
     if not pairs:
         raise ValueError("none of the planners can plan in any of the families")
-    attempts = _attempts(pairs, plans, seed)
+    runs = _runs(pairs, plans, seed)
     # Rows depend on planners that are not part of pacplan, too.
     own = {one.name: _source(one.make) for one in entries if PLANNERS.get(one.name) is not one}
     stopped = False
     with opened(out, Outcome, {"seed": seed, "own planners": own}) as results:
         try:
-            left = [one for one in attempts if one.key not in results.rows] if workers > 1 else []
+            left = [one for one in runs if one.key not in results.rows] if workers > 1 else []
             # One plan of each kind here, so that the processes find all kernels.
             for one in {one.key[:2]: one for one in reversed(left)}.values():
-                # What it raises is raised again, and noted, when its turn comes.
-                with suppress(Exception), waiting():
-                    replay(one.family, one.planner, one.case, one.seed)
-            complete(attempts, results, outcomes, workers=workers, unit="plans", progress=progress)
+                with waiting():
+                    one.made()
+            complete(runs, results, workers=workers, size=20, unit="plans", progress=progress)
         except KeyboardInterrupt:
             stopped = True
     return report_of(pairs, results.rows.values(), complete=not stopped)
@@ -116,8 +106,6 @@ def replay(
 
 def entry_of(planner: Callable[..., Any], promise: Promise | None = None) -> PlannerEntry:
     """A user's planner, as it is verified."""
-    if not callable(planner):
-        raise TypeError(f"planner must be a class or function that makes a planner, got {planner!r}")
     name = getattr(planner, "name", None) or getattr(planner, "__name__", type(planner).__name__)
     return PlannerEntry(str(name), planner, promise or Promise(below=1.0, above=1.0))
 
@@ -131,15 +119,6 @@ def _named(what: str, given: Any, known: Mapping[str, Any]) -> Any:
     return known[given]
 
 
-def _entries(planner: Any, promise: Promise | None) -> list[PlannerEntry]:
-    if callable(planner):
-        return [entry_of(planner, promise)]
-    if promise is not None:
-        raise ValueError("promise= needs your own planner; those of pacplan have theirs")
-    chosen = PLANNERS if planner is None else [planner] if isinstance(planner, str) else planner
-    return [_named("planner", name, PLANNERS) for name in chosen]
-
-
 def _source(planner: Any) -> str:
     """A digest of the module of a user's planner, if it can be found."""
     try:
@@ -149,27 +128,20 @@ def _source(planner: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-def _attempts(pairs: Sequence[tuple[Family, PlannerEntry]], plans: int, seed: int) -> list[Attempt]:
+def _runs(pairs: Sequence[tuple[Family, PlannerEntry]], plans: int, seed: int) -> list[Run]:
     """About as many plans as were asked for, the first ones of all pairs first."""
     total = sum(family.weight for family, _ in pairs)
     counts = [max(1, round(plans * family.weight / total)) for family, _ in pairs]
     return [
-        Attempt(family, entry, case, seed)
+        Run(Outcome(family.name, one.name, case), _outcome, (family, one, case, seed))
         for case in range(max(counts))
-        for (family, entry), most in zip(pairs, counts, strict=True)
+        for (family, one), most in zip(pairs, counts, strict=True)
         if case < most
     ]
 
 
-def outcomes(attempts: Iterable[Attempt]) -> Iterator[Outcome]:
-    """Make plans, one after the other, and check them."""
-    for one in attempts:
-        begun, calls, error = time.perf_counter(), 0, ""
-        found: dict[str, bool] = {}
-        try:
-            # A case is made and checked beside its plan: to send models and plans would take longer.
-            _, plan, found = replay(one.family, one.planner, one.case, one.seed)
-            calls = plan.samples
-        except Exception as raised:
-            error = " ".join(f"{type(raised).__name__}: {raised}".split())
-        yield Outcome(*one.key, calls, time.perf_counter() - begun, found, error)
+def _outcome(family: Family, planner: PlannerEntry, case: int, seed: int) -> dict[str, Any]:
+    """Make a plan and check it. Its case is made here, too: to send models would take longer."""
+    begun = time.perf_counter()
+    _, plan, found = replay(family, planner, case, seed)
+    return {"calls": plan.samples, "seconds": time.perf_counter() - begun, "found": found}

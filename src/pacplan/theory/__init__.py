@@ -15,7 +15,7 @@ from pacplan.theory.limit import LowerBound, lower_bound
 from pacplan.theory.paper import (
     Bound,
     Complexity,
-    Exponent,
+    Estimate,
     corollary_1,
     crude_exponent,
     exponent,
@@ -27,7 +27,7 @@ __all__ = [
     "Bound",
     "BracketCalls",
     "Complexity",
-    "Exponent",
+    "Estimate",
     "LowerBound",
     "bracket_calls",
     "corollary_1",

@@ -31,9 +31,8 @@ class Bound:
     proven: float
 
 
-@dataclass(frozen=True)
-class Exponent:
-    """The x of n ~ (1/epsilon)^x, and its 95 % interval."""
+class Estimate(NamedTuple):
+    """A number and its 95 % interval."""
 
     value: float
     low: float
@@ -51,7 +50,6 @@ class Complexity:
         least: calls by the expression, kappa at its smallest. (A kappa below 1 would make a power of
             epsilon fall as epsilon does; the smallest is taken as 1.)
         most: the same with the largest kappa, B K or K; equal to `least` if there is no kappa.
-        remark: what the bound is for.
     """
 
     planner: str
@@ -59,7 +57,6 @@ class Complexity:
     formula: str
     least: float
     most: float
-    remark: str = ""
 
 
 def sparse_sampling_calls(*, epsilon: float, horizon: int, actions: int, successors: int) -> float:
@@ -75,7 +72,7 @@ def crude_exponent(*, gamma: float, actions: int, successors: int) -> float:
     return 2.0 + math.log(_branches(actions, successors)) / rate
 
 
-def exponent(epsilons: Sequence[float], samples: ArrayLike) -> Exponent:
+def exponent(epsilons: Sequence[float], samples: ArrayLike) -> Estimate:
     """The slope of log(mean n) against log(1/epsilon), by least squares (the paper's Figure 1).
 
     Args:
@@ -96,7 +93,7 @@ def exponent(epsilons: Sequence[float], samples: ArrayLike) -> Exponent:
     weights = (x - x.mean()) / ((x - x.mean()) ** 2).sum()
     draws = np.random.default_rng(0).integers(len(n), size=(2000, len(n)))
     low, high = np.quantile(np.log(n[draws].mean(1)) @ weights, [0.025, 0.975])
-    return Exponent(float(np.log(n.mean(0)) @ weights), float(low), float(high))
+    return Estimate(float(np.log(n.mean(0)) @ weights), float(low), float(high))
 
 
 def table_2(
@@ -113,32 +110,31 @@ def table_2(
     b, k, unit, smallest, gaps = _question(model, state, gamma, horizon, epsilon)
     tree = _power(b * k, horizon)
 
-    def power(least: float, most: float) -> tuple[float, float]:
+    def power(least: float, most: float | None = None) -> tuple[float, float]:
         """The ends of a power of 1/epsilon."""
-        return _power(unit, -least), _power(unit, -most)
+        return _power(unit, -least), _power(unit, -(least if most is None else most))
 
     ss = sparse_sampling_calls(epsilon=unit, horizon=horizon, actions=k, successors=b)
     brue = horizon**4 * tree / smallest**2 if smallest > 0.0 else math.inf
     gape = horizon**2 * tree / k * float((1.0 / gaps**2).sum())
     wide, narrow = math.log(b * k) / rate, math.log(k) / rate
     few, many = max(2.0, math.log(b) / rate), max(2.0, wide)
-    lines: tuple[tuple[str, str, str, tuple[float, float], str], ...] = (
-        ("sparse-sampling", "action, value", "H^5 (BK)^H / ε^2", (ss, ss), "Lemma 1"),
-        ("sparse-sampling", "action, value", "ε^-(2 + log K / log(1/γ))",
-         power(2.0 + narrow, 2.0 + narrow), ""),
-        ("olop", "budget", "ε^-max(2, log κ / log(1/γ))", power(2.0, max(2.0, narrow)),
-         "open loop, κ from 1 to K"),
-        ("op-mdp", "anytime", "ε^-(log κ / log(1/γ))", power(0.0, wide), "known MDP, κ up to BK"),
-        ("brue", "anytime", "H^4 (BK)^H / Δ^2", (brue, brue), "smallest gap Δ"),
-        ("stop", "action", "ε^-(2 + log κ / log(1/γ) + o(1))", power(2.0, 2.0 + wide), "κ up to BK"),
-        ("trailblazer", "value", "ε^-max(2, log(Bκ) / log(1/γ) + o(1))", power(few, many),
-         "κ from 1 to K"),
-        ("smooth-cruiser", "value", "ε^-4", power(4.0, 4.0), "regularised MDPs only"),
-        ("mdp-gape", "action", "Σ_a H^2 (BK)^(H-1) B / (Δ(a) ∨ Δ ∨ ε)^2", (gape, gape), "Corollary 1"),
-    )  # fmt: skip
+    lines: dict[str, tuple[str, str, tuple[float, float]]] = {
+        "H^5 (BK)^H / ε^2": ("sparse-sampling", "action, value", (ss, ss)),
+        "ε^-(2 + log K / log(1/γ))": ("sparse-sampling", "action, value", power(2.0 + narrow)),
+        # Open loop, κ from 1 to K.
+        "ε^-max(2, log κ / log(1/γ))": ("olop", "budget", power(2.0, max(2.0, narrow))),
+        # A known MDP, κ up to BK.
+        "ε^-(log κ / log(1/γ))": ("op-mdp", "anytime", power(0.0, wide)),
+        "H^4 (BK)^H / Δ^2": ("brue", "anytime", (brue, brue)),
+        "ε^-(2 + log κ / log(1/γ) + o(1))": ("stop", "action", power(2.0, 2.0 + wide)),
+        "ε^-max(2, log(Bκ) / log(1/γ) + o(1))": ("trailblazer", "value", power(few, many)),
+        "ε^-4": ("smooth-cruiser", "value", power(4.0)),
+        "Σ_a H^2 (BK)^(H-1) B / (Δ(a) ∨ Δ ∨ ε)^2": ("mdp-gape", "action", (gape, gape)),
+    }
     return tuple(
-        Complexity(planner, setting, formula, *ends, remark)
-        for planner, setting, formula, ends, remark in lines
+        Complexity(planner, setting, formula, *ends)
+        for formula, (planner, setting, ends) in lines.items()
     )
 
 

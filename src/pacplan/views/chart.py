@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import shortest_path
 
-from pacplan.core.words import at_least, at_most, short
+from pacplan.core.words import short
 from pacplan.policy import NONE, Policy
 
 # States that are drawn at most, those called most; and the least likely arrow.
@@ -34,20 +34,20 @@ def chart(policy: Policy) -> dict[str, Any]:
     rings = 1.0 + 6.0 * (high - low) / max(float((high - low).max()), 1e-300)
     share = np.sqrt(policy.spent[numbers] / policy.spent[numbers].max())
     radii = _SMALLEST + (min(_LARGEST, 0.25 * room) - _SMALLEST) * share
-    states = []
-    for i, (number, pair) in enumerate(zip(numbers.tolist(), pairs.tolist(), strict=True)):
-        state, action = short(policy.states[number]), short(policy.content[pair])
-        after = "" if policy.horizon is None else f" after {steps[i]} steps"
-        words = (
-            f"State {state}{after}: action {action}. Worth at most {at_most(float(high[i]))}, the "
-            f"policy earns at least {at_least(float(low[i]))}. {policy.spent[number]:,} calls, "
-            f"{policy.calls[pair]:,} of them of {action}."
-        )
-        sizes = {"radius": radii[i], "ring": rings[i], "outer": radii[i] + rings[i] + 3.0 * (i == 0)}
-        place = {"x": round(float(at[i, 0]), 1), "y": round(float(at[i, 1]), 1)}
-        names = {"name": short(state, 12), "action": short(action, 10), "title": words}
-        states.append(names | place | sizes | {"shade": f"{shades[i]:.2f}"})
     outer = radii + rings
+    states = [
+        {
+            "state": short(policy.states[number]),
+            "action": short(policy.content[pair]),
+            "after": None if policy.horizon is None else steps[i],
+            "worth": (low[i], high[i]),
+            "calls": (policy.spent[number], policy.calls[pair]),
+            "x": round(float(at[i, 0]), 1),
+            "y": round(float(at[i, 1]), 1),
+            **{"radius": radii[i], "ring": rings[i], "outer": outer[i], "shade": f"{shades[i]:.2f}"},
+        }
+        for i, (number, pair) in enumerate(zip(numbers, pairs, strict=True))
+    ]
     arrows = [
         _arrow(at[i], at[j], outer[i], outer[j], chances[i, j])
         for i, j in np.argwhere(chances >= _LIKELY).tolist()
@@ -64,9 +64,9 @@ def chart(policy: Policy) -> dict[str, Any]:
 
 
 def _places(chances: Values) -> Values:
-    """Where the states lie: as far apart as there are steps between them (stress majorisation).
+    """Where the states lie: about as far apart as there are steps between them (classical scaling).
 
-    It begins with classical scaling. The longer side lies across, the state planned from at the left.
+    The longer side lies across, the state planned from at the left.
     """
     n = len(chances)
     linked = np.maximum(chances, chances.T)
@@ -77,13 +77,7 @@ def _places(chances: Values) -> Values:
     values, vectors = np.linalg.eigh(-0.5 * centred @ apart**2 @ centred)
     # States that are alike would lie in one place for ever.
     at = 1e-3 * np.cos(np.outer(np.arange(n), (1.0, 2.0)))
-    at[:, : min(n, 2)] += vectors[:, -2:] * np.sqrt(np.maximum(values[-2:], 0.0))
-    weight = (apart + np.eye(n)) ** -2 - np.eye(n)
-    solve = np.linalg.pinv(np.diag(weight.sum(1)) - weight)
-    for _ in range(_MOVES):
-        pull = weight * apart / np.maximum(np.linalg.norm(at[:, np.newaxis] - at, axis=2), 1e-9)
-        at = solve @ (np.diag(pull.sum(1)) - pull) @ at
-    at = (at - at.mean(0)) @ np.linalg.eigh(np.cov(at.T, ddof=0))[1][:, ::-1]
+    at[:, : min(n, 2)] += (vectors * np.sqrt(np.maximum(values, 0.0)))[:, ::-1][:, :2]
     return np.asarray(at * np.where(at[0] > 0.0, -1.0, 1.0))
 
 

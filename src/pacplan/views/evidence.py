@@ -33,12 +33,10 @@ class Intervals:
         best: index of the action taken.
         rival: index of its challenger; None without bounds, or without another action.
         heads: names of the columns of numbers.
-        rows: the actions to list, in the user's order: all, or the strongest. Of each: its index, name
-            and role, the numbers in words by column and all in one; bounds and estimate, as numbers and
-            as places on the axis, in per cent of its length.
-        guides: role, value and place of the lower bound of the action taken and of the upper one of its
-            rival.
-        ticks: places and words on the axis, which holds everything that is shown.
+        rows: the actions to list, in the user's order: all, or the strongest. Of each: its name and
+            role, the numbers in words by column, and bounds and estimate, None where there are none.
+        guides: role and value of the lower bound of the action taken and of the upper one of its rival.
+        ticks: numbers on the axis, which holds everything that is shown.
         rest: what is said of the actions that are not listed, or "".
     """
 
@@ -57,13 +55,11 @@ class Intervals:
         drawn = np.concatenate([np.zeros(0), *parts])
         drawn = drawn[np.isfinite(drawn)] if np.isfinite(drawn).any() else np.array([0.0, 1.0])
         self._low, self._high = float(drawn.min()), float(drawn.max())
-        middle = 0.5 * (self._low + self._high)
-        self.ticks = [(self._at(x), f"{x:.4g}") for x in (self._low, middle, self._high)]
+        self.ticks = [self._low, 0.5 * (self._low + self._high), self._high]
         self.rows = [self._row(i, short(standing.actions[i], 60)) for i in shown]
-        self.guides: list[tuple[str, float, str]] = []
+        self.guides: list[tuple[str, float]] = []
         if self.rival is not None:
-            for i, end in ((self.best, lower[self.best]), (self.rival, upper[self.rival])):
-                self.guides.append((self.role(i), float(end), self._at(end)))
+            self.guides = [("taken", lower[self.best]), ("challenger", upper[self.rival])]
         self.rest = ""
         if len(shown) < len(strength):
             self.rest = f"{len(strength) - len(shown):,} other actions are not listed"
@@ -76,23 +72,24 @@ class Intervals:
         """What an action is in the decision: "taken", "challenger" or "other"."""
         return "taken" if i == self.best else "challenger" if i == self.rival else "other"
 
-    def _at(self, value: float) -> str:
+    def at(self, value: float) -> float:
+        """Its place on the axis, as a part of the length."""
         part = (value - self._low) / (self._high - self._low) if self._high > self._low else 0.5
-        return f"{100.0 * min(max(part, 0.0), 1.0):.2f}%"
+        return min(max(part, 0.0), 1.0)
 
     def _row(self, i: int, name: str) -> dict[str, Any]:
         told = {head: _ROUNDED[head](column[i]) for head, column in self._columns.items()}
-        row: dict[str, Any] = {"index": i, "name": name, "role": self.role(i), "told": told}
-        row |= {"bounds": None, "estimate": None, "words": "nothing is known"}
-        words = []
+        bounds = estimate = None
         if "lower" in told:
             # Upper bounds of Bracket may lie below the lower one: then there is a dot.
             low = float(self._columns["lower"][i])
-            row["bounds"] = low, max(low, float(self._columns["upper"][i]))
-            row["places"] = tuple(map(self._at, row["bounds"]))
-            words.append(f"{told['lower']} to {told['upper']}")
+            bounds = low, max(low, float(self._columns["upper"][i]))
         if "estimate" in told and not math.isnan(self._columns["estimate"][i]):
-            row["estimate"] = float(self._columns["estimate"][i])
-            row["dot"] = self._at(row["estimate"])
-            words.append(f"estimate {told['estimate']}")
-        return row | ({"words": ", ".join(words)} if words else {})
+            estimate = float(self._columns["estimate"][i])
+        return {
+            "name": name,
+            "role": self.role(i),
+            "told": told,
+            "bounds": bounds,
+            "estimate": estimate,
+        }

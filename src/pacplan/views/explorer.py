@@ -14,17 +14,14 @@ from pacplan.views.evidence import Intervals
 _MOST_BYTES, _MOST_SUCCESSORS = 500_000, 12
 
 
-def explorer(tree: SearchTree, known: Intervals) -> tuple[str, str]:
-    """The most visited part of a plan's tree, and what is left out, in words.
+def explorer(tree: SearchTree, known: Intervals) -> tuple[str, int]:
+    """The most visited part of a plan's tree, and how many actions it has.
 
     It consists of places (states, or sequences of actions) and the actions tried there, as JSON that is
     safe inside a script element.
     """
     records = _Records(tree)
     root = {int(tree.pairs[pair]["action"]): number for number, pair in enumerate(tree.tried(0))}
-    words = f"All {tree.made:,} actions that were tried somewhere are here."
-    if tree.made > len(records.actions):
-        words = f"{len(records.actions):,} of {tree.made:,} actions are here, where visits were most."
     data = {
         "places": records.places,
         "actions": records.actions,
@@ -33,7 +30,7 @@ def explorer(tree: SearchTree, known: Intervals) -> tuple[str, str]:
         "taken": root.get(known.best),
         "challenger": None if known.rival is None else root.get(known.rival),
     }
-    return _json(data), words
+    return _json(data), len(records.actions)
 
 
 def _json(data: Any) -> str:

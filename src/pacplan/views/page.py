@@ -3,9 +3,7 @@
 The templates in `assets` escape what users have named.
 """
 
-import math
 import os
-import re
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -49,15 +47,11 @@ def plan_html(plan: "Plan") -> str:
 
 def check_page(path: str | os.PathLike[str]) -> Path:
     """Raise ValueError unless a page can be written to this path; nothing is written yet."""
-    target, reason = Path(path), ""
+    target = Path(path)
     if target.is_dir():
-        reason = f"{target} is a folder; name a file such as plan.html"
-    elif not target.parent.is_dir():
-        reason = f"{target} lies in {target.parent}, which is no folder"
-    elif not os.access(target if target.exists() else target.parent, os.W_OK):
-        reason = f"no permission to write {target}"
-    if reason:
-        raise ValueError(f"cannot write the page: {reason}")
+        raise ValueError(f"cannot write the page: {target} is a folder; name a file such as plan.html")
+    if not target.parent.is_dir():
+        raise ValueError(f"cannot write the page: {target} lies in {target.parent}, which is no folder")
     return target
 
 
@@ -70,23 +64,17 @@ def write_page(plan: "Plan", path: str | os.PathLike[str], command: str | None =
     except ImportError as error:
         missing = str(error)
     known = Intervals(plan)
-    against, parts = reasons(plan, known)
     page = _rendered(
         "page.html",
         plan=plan,
         known=known,
         command=command,
         style=_asset("page.css"),
-        grounds=_grounds(plan),
-        facts=_facts(plan),
         closing=closing,
         missing=missing,
-        against=against,
-        parts=parts,
         chart=None if plan.policy is None else chart(plan.policy),
         tree=None if plan.tree is None or plan.policy is not None else explorer(plan.tree, known),
         script=_asset("explorer.js"),
-        planner=re.split(r"\W", plan.planner, maxsplit=1)[0],
     )
     target.write_text(page, "utf-8")
     return target
@@ -107,56 +95,3 @@ def episode_page(episode: "Episode") -> str:
     return _rendered(
         "episode.html", episode=episode, steps=steps, planner=planner, style=_asset("page.css")
     )
-
-
-def _grounds(plan: "Plan") -> str:
-    """Why it is called certified, or not."""
-    if plan.certified:
-        return "The planner's own rule ended the search, and it is proven."
-    if plan.gap is None:
-        return "This planner has no bounds on the values of the actions."
-    if plan.stopped_by == "rule":
-        return "The planner's own rule ended the search, but with these settings it is not proven."
-    return "The search was stopped before the planner's own rule ended it."
-
-
-def _facts(plan: "Plan") -> dict[str, str]:
-    worth = estimated(plan.value)
-    if plan.lower is not None and plan.upper is not None:
-        worth += f", between {at_least(float(plan.lower.max()))} and {at_most(float(plan.upper.max()))}"
-    facts = {"The state is worth": worth}
-    if plan.gap is not None:
-        facts["Maximum loss (if the bounds hold)"] = at_most(max(plan.gap, 0.0))
-    if plan.sequence:
-        facts["Sequence"] = short(", ".join(map(str, plan.sequence)), 200)
-    return facts
-
-
-def reasons(plan: "Plan", known: Intervals) -> tuple[str, list[tuple[str, float]]]:
-    """The strongest rival of the action, in words; and what adds up to the gap, if there is one."""
-    taken = f"action {short(plan.action)}"
-    if len(plan.actions) == 1:
-        return f"There is no other than {taken}.", []
-    if known.rival is None or plan.lower is None or plan.upper is None or plan.gap is None:
-        return "Nothing bounds the error of these estimates, so they prove nothing; Bracket would.", []
-    low, high = float(plan.lower[known.best]), float(plan.upper[known.rival])
-    rival = f"action {short(plan.actions[known.rival])}"
-    against = (
-        f"The challenger of {taken} is {rival}: of all others it has the largest upper bound, "
-        f"{at_most(high)}. The lower bound of {taken} is {at_least(low)}."
-    )
-    mine, other = plan.values[[known.best, known.rival]].tolist()
-    if math.isnan(mine + other):
-        return against, []
-    # U(c) - L(b) = (U(c) - V(c)) + (V(b) - L(b)) - (V(b) - V(c)), V being the estimates.
-    parts = [
-        (f"the upper bound of {rival} lies above its estimate by", high - other),
-        (f"the lower bound of {taken} lies below its estimate by", mine - low),
-        (f"the estimate of {taken} is ahead of that of {rival} by (against the gap)", other - mine),
-    ]
-    # The gap is less than the distance of these if both bounds rest on one event.
-    together = plan.gap - (high - low)
-    if together < -1e-9 * (1.0 + abs(high - low)):
-        words = "more is proven of both actions together than of each (against the gap)"
-        parts.append((words, together))
-    return against, parts

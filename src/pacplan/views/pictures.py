@@ -47,12 +47,8 @@ def intervals(plan: "Plan", ax: Any = None) -> Any:
         if row["estimate"] is not None:
             axes.scatter(row["estimate"], at, color=colour, marker="D", s=28, zorder=3)
     # The gap is no more than what lies between these.
-    for (role, value, _), bound, style in zip(
-        known.guides, ("lower", "upper"), ("--", ":"), strict=False
-    ):
+    for (role, value), bound, style in zip(known.guides, ("lower", "upper"), ("--", ":"), strict=False):
         axes.axvline(value, color=_COLOURS[role], linestyle=style, label=f"{bound} bound, {role}")
-    if known.guides:
-        _legend(axes)
     axes.set_yticks(range(len(known.rows)), [_plain(row["name"]) for row in known.rows])
     axes.invert_yaxis()
     return _finished(axes, plan, known, xlabel="value of the action (◆ estimate)", ylabel="action")
@@ -93,7 +89,6 @@ def convergence(plan: "Plan", ax: Any = None) -> Any:
     narrower = (upper - lower).min(axis=1) < 0.99 * (upper[0] - lower[0]).max()
     start = calls[max(0, int(np.argmax(narrower)) - 1)]
     axes.set(xscale="log", xlim=(max(start, 1), 1.05 * calls[-1]))
-    _legend(axes, title="action")
     return _finished(axes, plan, known, xlabel="calls to the model", ylabel="bounds on the value")
 
 
@@ -121,16 +116,14 @@ def _axes(ax: Any, size: tuple[float, float]) -> Any:
     return library("matplotlib.pyplot").subplots(figsize=size, layout="constrained")[1]
 
 
-def _legend(axes: Any, **options: Any) -> None:
-    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, **options)
-
-
 def _finished(axes: Any, plan: "Plan", known: Intervals, **labels: str) -> Any:
     """The axes with a title: what is taken, against what, by which gap, after how many calls."""
     title = f"action {_plain(plan.action)} taken, no bounds"
     if plan.gap is not None:
         rival = "" if known.rival is None else f" against action {_plain(plan.actions[known.rival])}"
         title = f"action {_plain(plan.action)}{rival}: gap {at_most(plan.gap)}"
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
     axes.set(**labels)
     axes.set_title(f"{title} after {plan.samples:,} calls", fontsize=11)
     axes.spines[["top", "right"]].set_visible(False)

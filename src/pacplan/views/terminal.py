@@ -99,7 +99,7 @@ def intervals(standing: Any, out: "Console", *, bars: bool = True) -> "Table":
     if bars:
         rows[0].insert(3, "interval")
         for cells, row in zip(rows[1:], known.rows, strict=True):
-            left, right = (int(float(at[:-1]) / 100.0 * (size - 1)) for at in row["places"])
+            left, right = (int(known.at(bound) * (size - 1)) for bound in row["bounds"])
             after = size - 1 - right
             cells.insert(3, empty * left + full * (right - left + 1) + empty * after)
     taken = next(i for i, row in enumerate(known.rows) if row["role"] == "taken")

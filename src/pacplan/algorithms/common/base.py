@@ -289,16 +289,19 @@ class Planner:
             raise ValueError(f"workers= and executor= {wrong}. Remove them")
         return crew
 
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """All settings by name, as scikit-learn has them: `type(planner)(**params)` is its equal."""
+        # If a default follows from other settings, `name` holds it, and `_name` what was given.
+        return {
+            name: getattr(self, f"_{name}" if hasattr(self, f"_{name}") else name, None)
+            for name in _defaults(type(self))  # type: ignore[arg-type]
+        }
+
     @property
     def settings(self) -> dict[str, Any]:
         """What the planner was made with, without defaults."""
-        found = {}
-        for name, default in _defaults(type(self)).items():  # type: ignore[arg-type]
-            # If a default follows from other settings, `name` holds it, and `_name` what was given.
-            value = getattr(self, f"_{name}" if hasattr(self, f"_{name}") else name, None)
-            if value is not default and value != default:
-                found[name] = value
-        return found
+        given, defaults = self.get_params(), _defaults(type(self))  # type: ignore[arg-type]
+        return {n: v for n, v in given.items() if v is not defaults.get(n) and v != defaults.get(n)}
 
     @property
     def identity(self) -> str:

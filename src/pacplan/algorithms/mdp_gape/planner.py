@@ -1,6 +1,6 @@
 """MDP-GapE (Jonsson, Kaufmann, Ménard, Darwiche Domingues, Leurent, Valko; NeurIPS 2020)."""
 
-from typing import Any, Literal
+from typing import Literal
 
 from pacplan.algorithms.common.base import Planner
 from pacplan.algorithms.common.confidence import (
@@ -64,8 +64,8 @@ class MDPGapE(Targeted, Planner):
             budget, or with epsilon = 0, it follows from the budget; with a time limit alone, it is the
             smallest H with gamma^H <= 1/100.
         thresholds: "lemma" (proven); "paper" (the paper's experiments); for a fixed budget "budget"
-            (the paper's text), "published" (its runs) or "sharp" (less regret); a pair of your own
-            functions (reward, transition) of n, or of n and `delta`, or a `bounds.Thresholds`.
+            (the paper's text), "published" (its runs) or "sharp" (less regret); or your own
+            `bounds.Thresholds`.
         goal: "action" or "value".
         merge: "tree": a node for every history; "depth": one for all histories that lead to the same
             state at the same depth, so that each learns from the others. All bounds are then renewed
@@ -89,7 +89,7 @@ class MDPGapE(Targeted, Planner):
         delta: float,
         gamma: float,
         horizon: int | None = None,
-        thresholds: str | Thresholds | tuple[Any, Any] = "lemma",
+        thresholds: str | Thresholds = "lemma",
         goal: Literal["action", "value"] = "action",
         merge: Literal["tree", "depth"] = "tree",
         rewards: Declared = "unknown",
