@@ -61,8 +61,8 @@ def plan(
     """Choose an action in a state and prove how good it is, with few calls to the model.
 
     Without `epsilon` nothing is proven: `Anytime` finds the best move that `budget=` or `time_limit=`
-    allow. `Auto` chooses the planner and documents its settings. `plan.guarantee` names the planner and says
-    why it was chosen.
+    allow. `Auto` chooses the planner and documents its settings. `plan.guarantee` names the planner
+    and says why it was chosen.
 
     Args:
         model: the problem.

@@ -107,7 +107,7 @@ class KernelSearch:
 
     def begin_again(self, query: Query) -> None:
         """Get ready to plan from another state of the same model, with all records."""
-        self.actions, self._rng, self._ties = query.actions, query.rng, query.ties
+        self.actions, (self._rng, self._ties) = query.actions, query.streams
         self.root_state = self.session.encode(query.state)
         self.calls = np.zeros(len(query.actions), np.int64)
         self.reports[:] = 0
