@@ -1,9 +1,9 @@
 """States of environments; and what a search requires of a user's states: that none is changed."""
 
-from textwrap import shorten
 from typing import Any
 
 from pacplan.core.notes import shown
+from pacplan.core.words import short
 from pacplan.models.pickles import content_or_none, readable
 
 
@@ -15,12 +15,8 @@ class EnvState(bytes):
     def __repr__(self) -> str:
         found = readable(self)
         held = found if isinstance(found, dict) else {n: v for part in found for n, v in part.items()}
-        words = (f"{name}={_short(shown(value))}" for name, value in held.items())
-        return f"EnvState({_short(', '.join(words))})"
-
-
-def _short(text: str) -> str:
-    return shorten(text, 100, placeholder="...")
+        words = (f"{name}={short(shown(value), 100)}" for name, value in held.items())
+        return f"EnvState({short(', '.join(words), 100)})"
 
 
 def _by_identity(thing: Any) -> bool:
