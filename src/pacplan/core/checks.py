@@ -85,6 +85,11 @@ def interval(name: str, value: Any, what: str) -> tuple[float, float]:
     return low, high
 
 
+def value_range(value: Any) -> tuple[float, float] | None:
+    """The setting `value_range`: bounds on returns, or None."""
+    return None if value is None else interval("value_range", value, "return")
+
+
 def within_one(name: str, value: Any) -> float:
     """A number from 0 to 1."""
     if not 0.0 <= (number := real(name, value)) <= 1.0:

@@ -76,9 +76,7 @@ class Atlas(Planner):
         self.goal = checks.choice("goal", goal, ("action", "value"))
         self.value_bounds = value_bounds
         self.bounds = check_bounds(value_bounds)
-        self.value_range = (
-            None if value_range is None else checks.interval("value_range", value_range, "return")
-        )
+        self.value_range = checks.value_range(value_range)
 
     def giving_up(self, calls: int) -> "Atlas":
         """The planner that raises `GrowingError` if new states keep coming after so many calls."""

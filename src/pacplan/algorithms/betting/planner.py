@@ -44,9 +44,7 @@ class BettingPlanner(Targeted, Planner):
         self.gamma, self._horizon = check_gamma_and_horizon(gamma, horizon)
         self.target = checks.choice("target", target, ("horizon", "infinite"))
         self.value_bounds = check_bounds(value_bounds)
-        self.value_range = value_range
-        if value_range is not None:
-            self.value_range = checks.interval("value_range", value_range, "return")
+        self.value_range = checks.value_range(value_range)
         self.policy = check_guidance("policy", policy)
         self.value = check_guidance("value", value)
         self.check_target()

@@ -31,7 +31,7 @@ _GROWTH, _MORE = 1.05, 20
 class Search:
     """What MDP-GapE's episodes work on."""
 
-    graph: Graph | None  # None if nodes are not merged
+    graph: Graph  # None if nodes are not merged
     epsilon: float
     tie: float  # bounds that differ by less are tied
     slack: float  # covers the rounding of a sum of bounds
@@ -184,10 +184,8 @@ def _make_root(search: Any, model: Any, state: int, ties: Any) -> int:
 
 @episodes.has_room.register(Search)
 def _has_room(search: Any) -> bool:
-    rows = search.report[0].episodes + 2
-    return bool(
-        rows <= search.radii.shape[0] and graph_has_room(search.graph, search.problem[0].horizon)
-    )
+    enough = search.report[0].episodes + 2 <= search.radii.shape[0]
+    return bool(enough and graph_has_room(search.graph, search.problem[0].horizon))
 
 
 @episodes.acting_node.register(Search)
@@ -196,24 +194,25 @@ def _acting_node(search: Any, node: int) -> int:
 
 
 @inlined
-def _sweep(graph: Graph | None, search: Any, ties: Any) -> None:
+def _sweep(graph: Graph, search: Any, ties: Any) -> None:
     """Renew all bounds of a merged graph, from the last step to the first, unless nothing was learnt.
 
     Every pair then benefits from what was seen on any path to the states that follow it.
     """
     if graph is None:
         return
-    decision, report, nodes = search.decision[0], search.report[0], search.tree.nodes
+    decision, report, tree = search.decision[0], search.report[0], search.tree
     if decision.swept >= report.episodes:
         return
     decision.swept = report.episodes
+    # A node may lie before its parents in the tree.
     for h in range(search.problem[0].horizon - 1, -1, -1):
-        at = graph.heads[h]
-        while at != NONE:
-            if halted(search):
-                return
-            _renew(search, at, h, ties)
-            at = nodes[at].peer
+        for at in range(tree.used[0] - 1, -1, -1):
+            node = tree.nodes[at]
+            if node.depth == h and node.same == at and node.actions > 0:
+                if halted(search):
+                    return
+                _renew(search, at, h, ties)
     decision.due = int(_GROWTH * report.calls) + _MORE
     decision.stands = 0
 

@@ -105,9 +105,7 @@ class OPD(CertainPlanner):
         self.rewards = checks.choice("rewards", rewards, DECLARED)
         self.transitions = checks.choice("transitions", transitions, DECLARED)
         self.value_bounds = check_bounds(value_bounds)
-        self.value_range = (
-            None if value_range is None else checks.interval("value_range", value_range, "return")
-        )
+        self.value_range = checks.value_range(value_range)
 
     def check_query(self, query: Query, limits: Limits) -> None:
         model = query.model
