@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,15 +29,16 @@ class BettingPlanner(Targeted, Planner):
 
     def __init__(
         self,
+        *,
         epsilon: float,
         delta: float,
         gamma: float,
-        horizon: int | None,
-        target: str,
-        value_bounds: Bounds | None,
-        value_range: tuple[float, float] | None,
-        policy: Function | None,
-        value: Function | None,
+        horizon: int | None = None,
+        target: Literal["horizon", "infinite"] = "horizon",
+        value_bounds: Bounds | None = None,
+        value_range: tuple[float, float] | None = None,
+        policy: Function | None = None,
+        value: Function | None = None,
     ) -> None:
         self.epsilon = check_accuracy(epsilon)
         self.delta = checks.probability("delta", delta)

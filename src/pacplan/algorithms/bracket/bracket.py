@@ -111,7 +111,15 @@ class Bracket(BettingPlanner):
         value: Function | None = None,
     ) -> None:
         super().__init__(
-            epsilon, delta, gamma, horizon, target, value_bounds, value_range, policy, value
+            epsilon=epsilon,
+            delta=delta,
+            gamma=gamma,
+            horizon=horizon,
+            target=target,
+            value_bounds=value_bounds,
+            value_range=value_range,
+            policy=policy,
+            value=value,
         )
         self.goal = checks.choice("goal", goal, ("action", "value"))
         self.rewards = checks.choice("rewards", rewards, ("unknown", "deterministic"))

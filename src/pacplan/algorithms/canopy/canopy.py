@@ -1,7 +1,7 @@
 """Canopy: the algorithm on one page. docs/canopy.md has the proof; names are those of the proof."""
 
 from math import ceil
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +28,6 @@ from pacplan.engine import steps
 from pacplan.engine.calls import BAD_ANSWER, CHUNK_DONE, NO_ROOM, RULE, break_promise
 from pacplan.engine.query import Query
 from pacplan.engine.tree import NONE, add_node, add_pair
-from pacplan.models.knowledge import Bounds, Function
 from pacplan.models.protocol import Model, Session
 
 
@@ -65,23 +64,6 @@ class Canopy(BettingPlanner):
 
     name = "canopy"
     kind_matters = True
-
-    def __init__(
-        self,
-        *,
-        epsilon: float,
-        delta: float,
-        gamma: float,
-        horizon: int | None = None,
-        target: Literal["horizon", "infinite"] = "horizon",
-        value_bounds: Bounds | None = None,
-        value_range: tuple[float, float] | None = None,
-        policy: Function | None = None,
-        value: Function | None = None,
-    ) -> None:
-        super().__init__(
-            epsilon, delta, gamma, horizon, target, value_bounds, value_range, policy, value
-        )
 
     def start(self, query: Query, session: Session) -> CanopySearch:
         return CanopySearch(self, query, session)
