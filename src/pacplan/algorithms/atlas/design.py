@@ -37,11 +37,8 @@ Part = tuple[Numbers, Numbers, Values, float]
 class Designer:
     """Designs rounds for one estimate.
 
-    Args:
-        problem: what is asked.
-        found: the estimate.
-        caps: bounds on the values of states, above and below, [step, state].
-        closed: whether there are no states but those charted.
+    `caps` are bounds on the values of states, above and below, [step, state]. `closed`: whether there
+    are no states but those charted.
     """
 
     def __init__(

@@ -58,12 +58,7 @@ Work = Generator[None, None, Any]
 
 
 class GrowingError(Exception):
-    """The chart keeps growing: Atlas is not for this problem.
-
-    Args:
-        states: how many were found.
-        calls: how many were made. No delta was spent.
-    """
+    """The chart keeps growing: Atlas is not for this problem. No delta was spent."""
 
     def __init__(self, states: int, calls: int) -> None:
         super().__init__(f"after {calls:,} calls there are {states:,} states, and new ones keep coming")
@@ -71,15 +66,7 @@ class GrowingError(Exception):
 
 
 class AtlasSearch(KernelSearch):
-    """The chart, and what was proven so far.
-
-    Args:
-        planner: its settings.
-        query: what is asked.
-        session: the model.
-        problem: the same in numbers.
-        records: the chart, empty.
-    """
+    """The chart, and what was proven so far. It begins with an empty chart."""
 
     def __init__(
         self, planner: Any, query: Query, session: Session, problem: Problem, records: Records

@@ -22,21 +22,13 @@ ABOVE, BELOW = 1.0, -1.0
 
 
 class Sides(NamedTuple):
-    """The functions of a round.
+    """The functions of a round."""
 
-    Attributes:
-        above: F, [step, state].
-        below: f.
-        over: F', by state; 0 without a reference state.
-        under: f'.
-        low: l.
-    """
-
-    above: Values
-    below: Values
-    over: Values
-    under: Values
-    low: float
+    above: Values  # F, [step, state]
+    below: Values  # f
+    over: Values  # F', by state; 0 without a reference state
+    under: Values  # f'
+    low: float  # l
 
     def vector(self) -> Values:
         """All in one vector."""
@@ -56,13 +48,8 @@ class Sides(NamedTuple):
 class System:
     """The claims of all kinds of designs of an estimate.
 
-    Args:
-        problem: what is asked.
-        found: the estimate.
-        values: of the estimated model, [step, state].
-        policy: the pair that is taken, [step, state].
-        worth: what pairs are worth, [step, pair].
-        closed: whether there are no states but those charted.
+    `values` and `policy` are [step, state], and `worth`, what pairs are worth, [step, pair]. `closed`:
+    whether there are no states but those charted.
     """
 
     def __init__(
