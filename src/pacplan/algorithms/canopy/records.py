@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from pacplan.algorithms.betting.returns import ACCOUNT_FIELDS
 from pacplan.algorithms.betting.setup import BETTING_FIELDS
 from pacplan.engine.search import kernel_arrays
-from pacplan.engine.tree import LINKS
 
 # An action of the root: the accounts of its trees and of its episodes.
 ARM = np.dtype(
@@ -169,7 +168,6 @@ DRAWN = np.dtype([("state", np.int64), ("v", np.float64), ("alive", np.bool_)], 
 SLOT = np.dtype([("state", np.int64), ("tree", np.int64), ("h", np.int64), ("value", np.float64)])
 CELL = np.dtype([("key", np.int64), ("count", np.float64), ("centre", np.float64)])
 NOTE = np.dtype([("h", np.int64), ("state", np.int64), ("action", np.int64), ("value", np.float64)])
-PAIR = np.dtype([*LINKS], align=True)
 
 
 @kernel_arrays
