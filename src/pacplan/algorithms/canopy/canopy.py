@@ -16,7 +16,6 @@ from pacplan.algorithms.canopy.growth import (
     leaf_value,
     open_node,
 )
-from pacplan.algorithms.canopy.learning import learn_repeats
 from pacplan.algorithms.canopy.records import CHOOSE, DECIDE, FORCED_EPISODE, GROW, PLAY, TREE, Search
 from pacplan.algorithms.canopy.search import CanopySearch
 from pacplan.algorithms.canopy.shape import first_shape, state_value
@@ -151,7 +150,6 @@ def _grow(search: Any, model: Any, ties: Any) -> int:
         return CHUNK_DONE
     calls = search.report[0].calls - task.began
     if task.kind == TREE:
-        learn_repeats(search)
         bet_tree(search, task.action, frame.best, search.levels[0].most)
         search.root[task.action].tree_calls += calls
     else:

@@ -218,13 +218,9 @@ def _expand(search: Any, model: Any, ties: Any) -> int:
     while frame.child < level.kept:
         drawn = search.draws[frame.draws + frame.turn * level.kept + frame.child]
         if drawn.alive:
-            after = search.levels[h + 1]
             slot = search.shared[_place(search.shared, task.number, h + 1, drawn.state)]
             if slot.tree != task.number:
-                status = open_node(search, model, h + 1, drawn.state, NONE)
-                after.fresh += status == CHUNK_DONE
-                return int(status)
-            after.asked += 1
+                return int(open_node(search, model, h + 1, drawn.state, NONE))
             frame.surplus += slot.value - drawn.v
         frame.child += 1
     stats = search.action_stats[frame.stats + frame.turn]

@@ -58,8 +58,6 @@ LEVEL = np.dtype(
         ("high", np.float64),  # u_h
         ("jitter", np.float64),  # variance expected of Y
         ("spread", np.float64),  # standard deviation expected of J - v
-        ("asked", np.int64),  # successors continued ...
-        ("fresh", np.int64),  # ... and how many of these were not known already
         # What steers, learnt:
         ("noise", np.float64),  # variance of r + gamma v over the draws of a pair
         ("noises", np.float64),
@@ -69,8 +67,6 @@ LEVEL = np.dtype(
         ("opened", np.float64),  # actions expanded in a node
         ("actions", np.float64),  # of a node
         ("nodes", np.float64),
-        ("repeats", np.float64),  # one over the number of states
-        ("trees", np.float64),
         ("value", np.float64),  # mean of J ...
         ("scatter", np.float64),  # ... and its variance
         ("earned", np.float64),  # mean of what exploit episodes earned from here on

@@ -73,20 +73,11 @@ def _freeze_ranges(search: Any) -> None:
         low, high = limits(level, settings.may_end)
         level.high = min(high, level.most)
         level.low = min(low, level.high)
-        level.asked = level.fresh = 0
         rest = 0.0
         if h + 1 < leaf:
             rest = settings.gamma * settings.gamma * (max(after.misfit, 0.0) + after.jitter)
         level.jitter = level.noise / level.width + rest / level.kept
         level.spread = (max(level.misfit, 0.0) + level.jitter) ** 0.5
-
-
-@inlined
-def _distinct(asked: float, repeats: float) -> float:
-    """How many of the states that a number of draws asks for are different."""
-    if asked * repeats < 1e-6:
-        return asked
-    return float(-(exp(-asked * repeats) - 1.0) / repeats)
 
 
 @inlined
@@ -122,7 +113,6 @@ def _forecast(search: Any, shape: Any, leaf: int) -> tuple[float, float, float, 
     nodes = float(shape[1, 0])
     for h in range(1, leaf):
         level = levels[h]
-        nodes = _distinct(nodes, level.repeats)
         calls += nodes * level.actions * shape[0, h]
         nodes *= level.opened * shape[1, h]
     return calls, bias, variance, most
