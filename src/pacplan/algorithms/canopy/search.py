@@ -91,10 +91,6 @@ class CanopySearch(BettingSearch):
             self.arrays["shared"] = larger
         super().make_room(episodes)
 
-    def estimates(self) -> NDArray[np.float64]:
-        """Estimates of the root's actions; NaN for those never tried, whose estimates are a prior."""
-        return np.where(self.root["trees"] > 0, self.in_units(self.root["estimate"]), np.nan)
-
     @property
     def best(self) -> int:
         return int(self.arrays["task"]["best"][0])
