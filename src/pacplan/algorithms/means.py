@@ -35,9 +35,7 @@ def best_bound(tree: TreeArrays, at: int, scale: float, untried: float, ties: An
 
     `untried` stands for the bound of pairs without a return, made by an episode that was cut off.
     """
-    best = NONE
-    top = -np.inf
-    tied = 0
+    best, top, tied = NONE, -np.inf, 0
     link = tree.nodes[at].first
     while link != NONE:
         pair = tree.pairs[link]

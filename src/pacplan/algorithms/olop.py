@@ -168,8 +168,7 @@ def _refresh_node(search: Any, at: int, most: float, ties: Any) -> None:
             if ties.random() * tied < 1.0:
                 favourite = link
         link = tree.pairs[link].sibling
-    node.upper = top
-    node.favourite = favourite
+    node.upper, node.favourite = top, favourite
 
 
 class OLOP(Planner):

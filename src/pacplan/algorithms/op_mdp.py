@@ -110,8 +110,7 @@ def _follow_favourite(search: Any, at: int, widest: int) -> None:
     pair = search.tree.pairs[node.favourite]
     node.upper = pair.upper
     node.lower = max(pair.lower, node.rival_lower)
-    node.spread = pair.spread
-    node.next = widest
+    node.spread, node.next = pair.spread, widest
 
 
 @inlined

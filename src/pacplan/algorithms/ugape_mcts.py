@@ -88,8 +88,7 @@ def _representative(tree: TreeArrays, at: int, maximises: bool, rng: Any) -> int
     """
     node = tree.nodes[at]
     untried = node.actions - node.tried
-    chosen = NONE
-    best = 1.0
+    chosen, best = NONE, 1.0
     ties = untried
     if untried == 0:
         best = -np.inf
@@ -114,9 +113,7 @@ def _make_root(search: Any, model: Any, state: int, ties: Any) -> int:
     set_bounds(search.tree, add_node(search.tree, state, search.root.size), 1.0, 0.0)
     for action in range(search.root.size):
         arm = search.root[action]
-        arm.upper = 1.0
-        arm.estimate = 0.5
-        arm.pair = NONE
+        arm.upper, arm.estimate, arm.pair = 1.0, 0.5, NONE
     return CHUNK_DONE
 
 
@@ -213,9 +210,7 @@ def _backup(search: Any, length: int, rest: float, ties: Any) -> None:
         _back_up_node(search, h)
     top = tree.pairs[path[0].pair]
     arm = search.root[top.action]
-    arm.upper = top.upper
-    arm.lower = top.lower
-    arm.estimate = top.estimate
+    arm.upper, arm.lower, arm.estimate = top.upper, top.lower, top.estimate
     search.decision[0].stands = 0
 
 
@@ -228,8 +223,7 @@ def _finished(search: Any, model: Any, most_calls: int, ties: Any) -> bool:
         if search.lucb and upper.size > 1:
             best = argmax_at_random(search.root.estimate, NONE, _TIE, ties)
             challenger = argmax_at_random(upper, best, _TIE, ties)
-        decision.stands = 1
-        decision.best = best
+        decision.stands, decision.best = 1, best
         decision.play = wider(upper, lower, best, challenger, _TIE, ties)
     return bool(gap_of(upper, lower, decision.best) <= search.epsilon)
 

@@ -162,9 +162,7 @@ def _make_root(search: Any, model: Any, state: int, ties: Any) -> int:
         arm.upper = root.cap
         raise_floor(arm, settings.floor)
         arm.estimate = PRIOR * root.cap
-        arm.penalty = settings.least
-        arm.asked = settings.log_share
-        arm.pair = NONE
+        arm.penalty, arm.asked, arm.pair = settings.least, settings.log_share, NONE
     return int(status)
 
 

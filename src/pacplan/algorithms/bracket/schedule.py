@@ -53,8 +53,7 @@ def decide(search: Any, ties: Any) -> None:
     elif _exploiting_is_cheaper(search, best, rival):
         decision.play = best
     else:
-        decision.kind = EXPLORE
-        decision.play = rival
+        decision.kind, decision.play = EXPLORE, rival
     if decision.kind == EXPLOIT:
         left = 0.0 if rival == NONE else gaps[rival] * (0.5 if settings.value_goal else 1.0)
         allocate(search, best, left)
@@ -116,8 +115,7 @@ def adapt(search: Any) -> None:
     unsettled = wanted <= settings.least and ratio > constants.SETTLED
     if 1.0 / constants.NEAR <= ratio <= constants.NEAR and not unsettled:
         return
-    arm.penalty = wanted
-    arm.rebuilt = calls
+    arm.penalty, arm.rebuilt = wanted, calls
     _rebuild(search, play)
 
 

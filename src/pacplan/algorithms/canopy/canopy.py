@@ -145,8 +145,7 @@ def _grow(search: Any, model: Any, ties: Any) -> int:
     frame = search.frames[task.start]
     if task.kind == FORCED_EPISODE:
         # It was grown to choose a step of the episode.
-        task.play = frame.chosen
-        task.phase = PLAY
+        task.play, task.phase = frame.chosen, PLAY
         return CHUNK_DONE
     calls = search.report[0].calls - task.began
     if task.kind == TREE:

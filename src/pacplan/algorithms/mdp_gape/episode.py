@@ -58,9 +58,7 @@ def _decide(search: Any, ties: Any) -> None:
         play = argmax_at_random(upper, NONE, search.tie, ties)
     else:
         play = wider(upper, lower, best, challenger, search.tie, ties)
-    decision.stands = 1
-    decision.best = best
-    decision.play = play
+    decision.stands, decision.best, decision.play = 1, best, play
 
 
 @episodes.finished.register(Search)
@@ -101,8 +99,7 @@ def _add_unvisited(search: Any, at: int, action: int, h: int) -> int:
     """A pair for an action that is tried for the first time."""
     link = add_pair(search.tree, at, action)
     pair, values = search.tree.pairs[link], search.values[search.problem[0].horizon - h]
-    pair.upper = values.node_upper
-    pair.lower = values.node_lower
+    pair.upper, pair.lower = values.node_upper, values.node_lower
     if search.bounded:
         pair.upper = min(pair.upper, search.tree.nodes[at].upper)
     return link
@@ -162,8 +159,7 @@ def _update(search: Any, model: Any, length: int, ties: Any) -> None:
             refresh_node(search, step.node, h, ties)
         else:
             arm = search.root[pair.action]
-            arm.upper = pair.upper
-            arm.lower = pair.lower
+            arm.upper, arm.lower = pair.upper, pair.lower
     search.decision[0].stands = 0
 
 
@@ -177,8 +173,7 @@ def _make_root(search: Any, model: Any, state: int, ties: Any) -> int:
     for action in range(search.root.size):
         arm = search.root[action]
         arm.upper = search.tree.nodes[0].upper
-        arm.lower = search.values[search.problem[0].horizon].node_lower
-        arm.pair = NONE
+        arm.lower, arm.pair = search.values[search.problem[0].horizon].node_lower, NONE
     return status
 
 
@@ -233,7 +228,6 @@ def _renew(search: Any, at: int, h: int, ties: Any) -> None:
             refresh_pair(search, h)
             if h == 0:
                 arm = search.root[pair.action]
-                arm.upper = pair.upper
-                arm.lower = pair.lower
+                arm.upper, arm.lower = pair.upper, pair.lower
         link = pair.sibling
     refresh_node(search, at, h, ties)

@@ -87,8 +87,7 @@ def _put_due(search: Any, at: int) -> None:
     """Have the bounds of a node renewed."""
     node = search.tree.nodes[at]
     if not node.due:
-        node.due = True
-        node.next_due = search.dues[node.depth]
+        node.due, node.next_due = True, search.dues[node.depth]
         search.dues[node.depth] = at
 
 
