@@ -62,15 +62,10 @@ def claims_of(
     gamma: float,
 ) -> Claims:
     """All claims but the certain ones, of parts that have a sign each: pairs, functions, thresholds."""
-    pair = np.concatenate([part[0] for part in parts])
-    function = np.concatenate([part[1] for part in parts])
-    theta = np.concatenate([part[2] for part in parts])
+    pair, function, theta = (np.concatenate([part[i] for part in parts]) for i in range(3))
     sign = np.concatenate([np.full(len(part[0]), part[3]) for part in parts])
-    worst = np.where(
-        sign > 0.0,
-        rewards[1] + gamma * functions.largest[function],
-        rewards[0] + gamma * functions.smallest[function],
-    )
+    high = rewards[1] + gamma * functions.largest[function]
+    worst = np.where(sign > 0.0, high, rewards[0] + gamma * functions.smallest[function])
     slack = functions.slack(rewards)
     theta = theta - sign * slack
     order = np.argsort(pair, kind="stable")

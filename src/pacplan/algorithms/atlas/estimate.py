@@ -92,14 +92,7 @@ def estimate(pairs: Any, links: Any, states: int, lowest: float, width: float) -
     calls = pairs["calls"]
     called = np.bincount(pairs["state"][calls > 0], minlength=states)
     inside = (called > 0) & (called == np.bincount(pairs["state"], minlength=states))
-    return Estimate(
-        states=states,
-        state=pairs["state"].copy(),
-        calls=calls.copy(),
-        inside=inside,
-        first=np.searchsorted(links["pair"], np.arange(len(pairs) + 1)),
-        to=links["to"].copy(),
-        weight=count / calls[links["pair"]],
-        reward=lowest + width * mean,
-        spread=width * width * variance,
-    )
+    first, to = np.searchsorted(links["pair"], np.arange(len(pairs) + 1)), links["to"].copy()
+    weight, reward, spread = count / calls[links["pair"]], lowest + width * mean, width**2 * variance
+    state = pairs["state"].copy()
+    return Estimate(states, state, calls.copy(), inside, first, to, weight, reward, spread)

@@ -12,12 +12,12 @@ from pacplan.algorithms.atlas.records import Records
 from pacplan.algorithms.atlas.search import AtlasSearch
 from pacplan.algorithms.common.base import Planner, check_stationary
 from pacplan.algorithms.common.certainty import tails_of
-from pacplan.algorithms.common.confidence import check_accuracy, check_stops
+from pacplan.algorithms.common.confidence import check_accuracy, check_stops, ranges_assumed
 from pacplan.algorithms.common.horizons import check_gamma_and_horizon
-from pacplan.algorithms.common.plans import bounded_plan, value_said
+from pacplan.algorithms.common.plans import bounded_plan, nearly_optimal, value_said
 from pacplan.algorithms.value_iteration.chart import TableChart
 from pacplan.core import checks
-from pacplan.core.words import at_least, at_most, complement, exactly
+from pacplan.core.words import at_least, complement
 from pacplan.engine.driver import Limits
 from pacplan.engine.query import Query
 from pacplan.models.knowledge import Constant, bounds_of, check_bounds
@@ -101,16 +101,9 @@ class Atlas(Planner):
             low, high = bounds_of(self.bounds, "any", 0)
             range_ = max(range_[0], low), min(range_[1], high)
             tails = tails_of(self.gamma, self.horizon, model, range_, "value_bounds")
-        return Problem(
-            gamma=self.gamma,
-            horizon=self.horizon,
-            by_value=self.goal == "value",
-            rewards=model.reward_range,
-            may_end=model.may_end,
-            top=tails["upper"].copy(),
-            bottom=tails["lower"].copy(),
-            least=least,
-        )
+        top, bottom = tails["upper"].copy(), tails["lower"].copy()
+        asked = self.gamma, self.horizon, self.goal == "value"
+        return Problem(*asked, model.reward_range, model.may_end, top, bottom, least)
 
     def start(self, query: Query, session: Session) -> AtlasSearch:
         model = query.model
@@ -123,10 +116,7 @@ class Atlas(Planner):
 
     def finish(self, query: Query, search: AtlasSearch, stopped_by: str, seconds: float) -> Plan:
         snapshot, policy = search.snapshot(seconds), self._policy(query.model, search)
-        steps = self.horizon
-        problem = "over an infinite horizon" if steps is None else f"in the {steps}-step problem"
-        proven = f"Action {snapshot.action!r} is within {at_most(snapshot.gap)} of optimal {problem}"
-        value = None
+        proven, value = nearly_optimal(snapshot, self.horizon), None
         if self.goal == "value":
             value = 0.5 * float(search.lower.max() + search.upper.max())
             proven += f", and {value_said(snapshot)}"
@@ -190,16 +180,8 @@ class Atlas(Planner):
 
     def _assumed(self, model: Model) -> list[str]:
         """What the guarantee depends on."""
-        low, high = model.reward_range
-        assumed = [
-            f"rewards lie in [{exactly(low)}, {exactly(high)}]",
-            "what follows a state and action depends on nothing else",
-        ]
-        if self.value_range is not None:
-            least, most = self.value_range
-            assumed.append(f"returns lie in [{exactly(least)}, {exactly(most)}]")
-        if self.bounds is not None:
-            assumed.append("optimal values lie within value_bounds")
+        nothing_else = "what follows a state and action depends on nothing else"
+        assumed = [*ranges_assumed(self, model), nothing_else]
         if model.states is not None and not model.known:
             assumed.append(f"there are no more than {model.states} states")
         return assumed

@@ -74,10 +74,10 @@ class AtlasSearch(KernelSearch):
         super().__init__(
             query, session, np.dtype(LINKS), gamma=planner.gamma, horizon=1, run=make_calls
         )
-        self.target, self._epsilon, self._delta = planner.epsilon, planner.epsilon, planner.delta
-        self._problem, self._bounds, self.records = problem, planner.bounds, records
-        self._order = query.ties.permutation(len(query.actions))
-        actions = len(query.actions)
+        self.target = self._epsilon = planner.epsilon
+        self._delta, self._problem, self._bounds = planner.delta, problem, planner.bounds
+        self.records, actions = records, len(query.actions)
+        self._order = query.ties.permutation(actions)
         self.values = np.full(actions, np.nan)
         self.lower = np.full(actions, problem.least)
         self.upper = np.full(actions, problem.top[0])

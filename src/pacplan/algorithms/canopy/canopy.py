@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from pacplan.algorithms.betting.bets import ABOVE, bet_on_grid, learn_moments
 from pacplan.algorithms.betting.planner import BettingPlanner
 from pacplan.algorithms.betting.returns import accounts_have_room, raise_floor
 from pacplan.algorithms.canopy.constants import PILOTS
@@ -20,7 +21,6 @@ from pacplan.algorithms.canopy.records import CHOOSE, DECIDE, FORCED_EPISODE, GR
 from pacplan.algorithms.canopy.search import CanopySearch
 from pacplan.algorithms.canopy.shape import first_shape, state_value
 from pacplan.algorithms.canopy.tasks import choose_action, decide, finish_task, satisfied, take_step
-from pacplan.algorithms.canopy.upper_bound import bet_forced_tree, bet_tree
 from pacplan.algorithms.common.confidence import ranges_assumed
 from pacplan.compiled.jit import inlined
 from pacplan.engine import steps
@@ -149,10 +149,53 @@ def _grow(search: Any, model: Any, ties: Any) -> int:
         return CHUNK_DONE
     calls = search.report[0].calls - task.began
     if task.kind == TREE:
-        bet_tree(search, task.action, frame.best, search.levels[0].most)
+        _bet_tree(search, task.action, frame.best, search.levels[0].most)
         search.root[task.action].tree_calls += calls
     else:
-        bet_forced_tree(search, task.action, frame.best, search.levels[0].most)
+        _bet_forced_tree(search, task.action, frame.best, search.levels[0].most)
         task.forced_spent += calls
     finish_task(search, model)
     return CHUNK_DONE
+
+
+@inlined
+def _bet_tree(search: Any, action: int, x: float, most: float) -> None:
+    """Bet on the value x <= most of a tree whose shape was fixed before it began, then learn from it.
+
+    Its conditional mean is at least Q, so for every m <= Q the wealth at m, staked on values below m,
+    is a supermartingale. A point of the grid counts as proven only when every higher one is: then
+    U <= Q needs the last point up to Q to have been reached.
+    """
+    settings, arm, moments = search.settings[0], search.root[action], search.tree_moments[action]
+    wealth, step = search.tree_wealth[action], settings.step
+    if arm.trees == 0:
+        search.tree_wealth[action] = 1.0 / wealth.shape[1]
+    if arm.trees >= PILOTS:
+        # No mean of trees exceeds R_0, so points from there on need no bets.
+        top = ceil(min(float(arm.ceiling), most / step))
+        share = settings.delta_tree
+        ceiling = bet_on_grid(wealth, moments, arm.recent, x, most, step, top, ABOVE, share)
+        if ceiling < arm.ceiling:
+            arm.ceiling = ceiling
+            arm.upper = min(arm.upper, ceiling * step)
+    learn_moments(moments, arm.recent, x)
+    arm.centre += (x - arm.centre) / (arm.recent + 1)
+    arm.recent += 1
+    arm.trees += 1
+
+
+@inlined
+def _bet_forced_tree(search: Any, action: int, x: float, most: float) -> None:
+    """Bet on the value of a forced tree, in an account of its own, for the proof of termination."""
+    settings, arm = search.settings[0], search.root[action]
+    wealth, step = search.forced_tree_wealth[action], settings.forced_step
+    if arm.forced_trees == 0:
+        search.forced_tree_wealth[action] = 1.0
+    arm.forced_trees += 1
+    share, nothing = settings.delta_forced_tree / wealth.shape[1], search.moments[action, :0]
+    ceiling = bet_on_grid(
+        wealth, nothing, arm.forced_trees, x, most, step, arm.forced_ceiling, ABOVE, share
+    )
+    if ceiling < arm.forced_ceiling:
+        arm.forced_ceiling = ceiling
+        arm.upper = min(arm.upper, ceiling * step)
