@@ -196,9 +196,7 @@ class OLOP(Planner):
     def __init__(self, *, gamma: float, horizon: int | None = None) -> None:
         self.gamma, self.horizon = check_gamma_and_horizon(gamma, horizon)
         if self.gamma == 1.0:
-            raise ValueError(
-                "open-loop planners need gamma < 1: what follows a sequence must be bounded"
-            )
+            raise ValueError("open-loop planners need gamma < 1: what follows must be bounded")
 
     def level(self, episodes: int) -> float:
         """2 log M, the square of the bonus of a sequence played once."""
@@ -206,10 +204,8 @@ class OLOP(Planner):
 
     def check_query(self, query: Query, limits: Limits) -> None:
         if not query.model.same_actions:
-            raise ValueError(
-                f"{type(self).__name__} is open-loop: it needs the same actions in every state, and "
-                "this model's depend on the state"
-            )
+            needs = f"{type(self).__name__} is open-loop: it needs the same actions in every state"
+            raise ValueError(f"{needs}, and this model's depend on the state")
         check_anytime(self, query, limits, split(self.horizon, self.gamma, limits.budget)[1])
 
     def start(self, query: Query, session: Session) -> "_SequenceSearch":
@@ -244,10 +240,8 @@ class KLOLOP(OLOP):
 
     def level(self, episodes: int) -> float:
         """f(M)."""
-        logarithm = log(episodes)
-        if self.threshold == "log":
-            return logarithm
-        return 2.0 * logarithm + 2.0 * log(max(logarithm, 1.0))
+        theory = 2.0 * log(episodes) + 2.0 * log(max(log(episodes), 1.0))
+        return theory if self.threshold == "theory" else log(episodes)
 
 
 class _SequenceSearch(EstimateSearch):

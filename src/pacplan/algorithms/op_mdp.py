@@ -255,16 +255,12 @@ class OPMDP(CertainPlanner):
 
     def check_query(self, query: Query, limits: Limits) -> None:
         if not query.model.known:
-            raise ValueError(
-                "OPMDP plans with known probabilities and rewards, so it needs a TabularMDP, or a "
-                f"model that publishes its table like one; got {type(query.model).__name__}"
-            )
+            kinds = "a TabularMDP, or a model that publishes its table like one"
+            raise ValueError(f"OPMDP needs {kinds}; got {type(query.model).__name__}")
         check_limits(self, limits, query.model)
+        first = f"first step, which reads all {len(query.actions)} actions of the state"
         if limits.budget is not None and limits.budget < len(query.actions):
-            raise ValueError(
-                f"budget={limits.budget} is less than OPMDP's first step, which reads all "
-                f"{len(query.actions)} actions of the state; give it that many at least"
-            )
+            raise ValueError(f"budget={limits.budget} is less than OPMDP's {first}; raise it")
 
     def start(self, query: Query, session: Session) -> "_PolicySearch":
         return _PolicySearch(self, query, session)

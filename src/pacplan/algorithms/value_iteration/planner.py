@@ -73,10 +73,9 @@ class ValueIteration(CertainPlanner):
     def check_query(self, query: Query, limits: Limits) -> None:
         model = query.model
         if not (model.known or isinstance(model, Outcomes)):
-            raise ValueError(
-                "ValueIteration reads probabilities: the model must be a TabularMDP, an environment "
-                f"that publishes its table, or Outcomes; got {type(model).__name__}"
-            )
+            kinds = "a TabularMDP, an environment that publishes its table, or Outcomes"
+            says = f"ValueIteration reads probabilities: the model must be {kinds}"
+            raise ValueError(f"{says}; got {type(model).__name__}")
         check_limits(self, limits, model, ends=True)
 
     def start(self, query: Query, session: Session) -> "_Search":
