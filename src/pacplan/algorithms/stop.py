@@ -97,7 +97,7 @@ class StOP(RecursivePlanner):
         successors, count = most_successors(self, model), most_actions(self, model)
         if depth * math.log(successors) > 700.0:
             return _MOST_DRAWS
-        states = float(sum(successors**d for d in range(depth)))
+        states = float(depth if successors == 1 else (successors**depth - 1) // (successors - 1))
         share = math.log(2.0 * self.depth(model)) - math.log(self.delta) + states * math.log(count)
         ends = value_range(model.reward_range, model.may_end, self.gamma, depth)[-1]
         error = tail(model, self.gamma, depth)
