@@ -41,24 +41,19 @@ class Canopy(BettingPlanner):
     in `Bracket`. The search stops when max_{a != b} U(a) - L(b) <= epsilon for some b, its answer.
     docs/canopy.md has the proof. Where successors recur, `Bracket` mostly needs fewer calls.
 
-    **What is guaranteed.** With probability at least 1 - delta, at all times, L(a) <= Q(a) for every
-    action of the state, and Q(a*) <= U(a*) for an optimal one (the upper bound of another action may
-    lie below its value). So max L <= V <= max U, and whenever the search ends, the action returned is
-    `plan.gap`-optimal in the problem of H steps. For the infinite horizon add w gamma^H / (1 - gamma),
-    w the width of the rewards; `target="infinite"` does so and stops at epsilon in all.
+    What is guaranteed is what `Bracket` guarantees.
 
     Args:
         epsilon: how far from optimal the answer may be, in the model's reward units. 0 stops only when
             the action is proven optimal, so it needs a budget or a deadline.
         delta: probability with which the guarantee may fail.
         gamma: discount in [0, 1]; 1 needs an explicit horizon.
-        horizon: number of steps H; by default as for `Bracket`.
-        target: "horizon": epsilon-optimal in the problem of H steps; "infinite": in the
-            infinite-horizon discounted problem.
-        value_bounds: as for `Bracket`; only the upper one helps, as the value of a leaf.
-        value_range: as for `Bracket`.
-        policy: as for `Bracket`. It only steers.
-        value: as for `Bracket`. The better it is, the smaller the trees. It only steers.
+        horizon: number of steps H; by default as for `Bracket`, like all settings below.
+        target: "horizon" or "infinite".
+        value_bounds: only the upper one helps, as the value of a leaf.
+        value_range: bounds on every discounted return.
+        policy: a policy that may be good. It only steers.
+        value: guesses of optimal values. The better they are, the smaller the trees. They only steer.
     """
 
     name = "canopy"

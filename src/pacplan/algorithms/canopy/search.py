@@ -33,16 +33,9 @@ class CanopySearch(BettingSearch):
         model, actions, delta = query.model, len(query.actions), planner.delta
         horizon = planner.horizon_for(model, query.budget)
         scale = scale_of(model, planner.gamma, horizon)
-        arrays: dict[str, Any] = betting_arrays(
-            (records.SETTINGS, records.ARM),
-            model,
-            scale,
-            gamma=planner.gamma,
-            epsilon=planner.gap_for(model, horizon),
-            floor=return_range(planner.value_range, scale)[0],
-            span=scale.span,
-            actions=actions,
-        )
+        floor, kinds = return_range(planner.value_range, scale)[0], (records.SETTINGS, records.ARM)
+        arrays: dict[str, Any]
+        arrays = betting_arrays(planner, model, scale, kinds, actions, floor, scale.span)
         settings, task = arrays["settings"], np.zeros(1, records.TASK)
         below, above = constants.BELOW_SHARE * delta, (1.0 - constants.BELOW_SHARE) * delta
         settings["delta_tree"] = constants.ORDINARY_SHARE * above
@@ -73,8 +66,8 @@ class CanopySearch(BettingSearch):
             "seed": np.zeros(4, np.uint64),
             "after": np.zeros(4, np.uint64),
         }
-        kinds: Any = {"pair": np.dtype(LINKS), "kind": records.Search}
-        super().__init__(planner, query, session, scale, arrays, run=steps.work, **kinds)
+        engine: Any = {"pair": np.dtype(LINKS), "kind": records.Search, "run": steps.work}
+        super().__init__(planner, query, session, scale, arrays, **engine)
         self.memory.request(sum(array.nbytes for array in arrays.values()))
 
     def make_room(self, episodes: int) -> None:

@@ -99,17 +99,9 @@ class GapSearch(KernelSearch):
             "decision": np.zeros(1, DECISION),
             "ball": np.zeros(model.successors or 1, BALL),
         }
-        super().__init__(
-            query,
-            session,
-            PAIR,
-            MERGED_NODE if merges else NODE,
-            kind=episode.Search,
-            arrays=arrays,
-            gamma=planner.gamma,
-            horizon=horizon,
-            deterministic=deterministic,
-        )
+        kinds = PAIR, MERGED_NODE if merges else NODE
+        settings: Any = {"kind": episode.Search, "arrays": arrays, "deterministic": deterministic}
+        super().__init__(query, session, *kinds, gamma=planner.gamma, horizon=horizon, **settings)
 
     def make_room(self, episodes: int) -> None:
         """Make room for more visits to a pair, and for more merged nodes."""
