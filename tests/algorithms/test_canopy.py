@@ -168,7 +168,7 @@ def test_no_node_of_a_tree_is_forgotten(monkeypatch):
     planner = pacplan.Canopy(epsilon=0.0, delta=0.1, gamma=0.9, horizon=4)
     plans = []
     for room in (8, 1 << 14):
-        monkeypatch.setattr("pacplan.algorithms.canopy.search.SHARED", room)
+        monkeypatch.setattr("pacplan.algorithms.canopy.constants.SHARED", room)
         plans.append(planner.plan(model, 0, seed=3, budget=30_000))
     for name in ("lower", "upper", "calls", "values"):
         np.testing.assert_array_equal(getattr(plans[0], name), getattr(plans[1], name))
