@@ -67,21 +67,6 @@ def test_bounds_on_values_save_calls():
     assert calls[0.0] < calls[0.2] < calls[None]
 
 
-def test_a_range_of_returns_saves_calls():
-    """A game that is won once: three steps to the left, or four to the right."""
-
-    def step(state, action, rng):
-        place = state + (1 if action else -1)
-        return place, float(place in (-3, 4)), place in (-3, 4)
-
-    model = pacplan.Simulator(step, actions=2, successors=1, reward_range=(0, 1))
-    settings = {"epsilon": 0.01, "gamma": 0.99, "horizon": 12, "merge": "depth", **DECLARED}
-    plans = [pacplan.OPD(value_range=known, **settings).plan(model, 0) for known in (None, (0, 1))]
-    assert [plan.action for plan in plans] == [0, 0]
-    assert plans[1].samples < plans[0].samples
-    assert plans[1].upper.max() <= 1.0 and "returns lie in [0, 1]" in plans[1].assumptions
-
-
 # Rewards alone.
 
 

@@ -5,17 +5,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pacplan.algorithms.common.base import Planner
-from pacplan.algorithms.common.horizons import check_gamma_and_horizon, horizon_for
-from pacplan.algorithms.means import MeanSearch, best_bound, check_anytime, count_return
+from pacplan.algorithms.means import MeanPlanner, best_bound, count_return
 from pacplan.compiled.jit import inlined
 from pacplan.engine import episodes
 from pacplan.engine.calls import CHUNK_DONE, follow
-from pacplan.engine.driver import Limits
-from pacplan.engine.query import Query
 from pacplan.engine.search import kernel_arrays
 from pacplan.engine.tree import NONE, add_pair, find_child
-from pacplan.models.protocol import Session
+from pacplan.models.protocol import Model
 
 
 @kernel_arrays
@@ -70,12 +66,10 @@ def _transition(
 @episodes.backup.register(BRUEArrays)
 def _backup(search: Any, length: int, rest: float, ties: Any) -> None:
     """Learn about the pair at the switching step from the return, unless the episode ended before."""
-    problem = search.problem[0]
-    start = search.switch[0]
+    problem, start = search.problem[0], search.switch[0]
     if length < start:
         return
-    below = 0.0
-    discount = 1.0
+    below, discount = 0.0, 1.0
     for h in range(start, length):
         below += discount * (problem.lowest + problem.width * search.path[h].reward)
         discount *= problem.gamma
@@ -85,7 +79,7 @@ def _backup(search: Any, length: int, rest: float, ties: Any) -> None:
     count_return(search.tree.pairs[step.pair], value)
 
 
-class BRUE(Planner):
+class BRUE(MeanPlanner):
     """Uniform exploration with a switching step: anytime, without a certificate.
 
     Iteration i has the switching step s = H - ((i - 1) mod H). Its steps 1 .. s are uniformly random,
@@ -99,18 +93,11 @@ class BRUE(Planner):
     """
 
     name = "brue"
+    kind = BRUEArrays
 
-    def __init__(self, *, gamma: float, horizon: int | None = None) -> None:
-        self.gamma, self.horizon = check_gamma_and_horizon(gamma, horizon)
-
-    def check_query(self, query: Query, limits: Limits) -> None:
-        check_anytime(self, query, limits, self._steps(limits.budget))
-
-    def start(self, query: Query, session: Session) -> MeanSearch:
-        horizon = self._steps(query.budget)
-        switch = np.zeros(1, np.int64)
-        return MeanSearch(BRUEArrays, query, session, gamma=self.gamma, horizon=horizon, switch=switch)
-
-    def _steps(self, budget: int | None) -> int:
-        steps = horizon_for(self.horizon, self.gamma, budget)
+    def steps(self, budget: int | None) -> int:
+        steps = super().steps(budget)
         return max(1, steps // 3) if self.horizon is None and budget is not None else steps
+
+    def arrays(self, model: Model, horizon: int) -> dict[str, Any]:
+        return {"switch": np.zeros(1, np.int64)}

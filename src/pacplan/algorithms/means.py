@@ -1,21 +1,22 @@
 """What planners by mean returns share: pairs that hold a mean, and a search for the largest."""
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from math import sqrt
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pacplan.algorithms.common.base import Planner
-from pacplan.algorithms.common.horizons import check_steps
+from pacplan.algorithms.common.horizons import check_gamma_and_horizon, check_steps, horizon_for
 from pacplan.algorithms.common.plans import EstimateSearch
 from pacplan.compiled.jit import inlined
 from pacplan.engine.driver import Limits
 from pacplan.engine.query import Query
 from pacplan.engine.search_tree import Evidence, Reader
 from pacplan.engine.tree import BARE_NODE, LINKS, MOST_COUNTED, NONE, TreeArrays
-from pacplan.models.protocol import Session
+from pacplan.models.protocol import Model, Session
 
 # What the search knows of an action that was tried.
 PAIR = np.dtype(
@@ -34,9 +35,7 @@ def best_bound(tree: TreeArrays, at: int, scale: float, untried: float, ties: An
 
     `untried` stands for the bound of pairs without a return, made by an episode that was cut off.
     """
-    best = NONE
-    top = -np.inf
-    tied = 0
+    best, top, tied = NONE, -np.inf, 0
     link = tree.nodes[at].first
     while link != NONE:
         pair = tree.pairs[link]
@@ -87,6 +86,32 @@ class MeanSearch(EstimateSearch):
 
 def _read(pair: Any, offered: Sequence[int]) -> Evidence:
     return Evidence(value=float(pair["average"]) if pair["n"] > 0 else None)
+
+
+class MeanPlanner(Planner):
+    """A planner with a discount and a horizon that recommends the largest mean return."""
+
+    kind: ClassVar[Any]
+    """What its episodes work on (`kernel_arrays`)."""
+
+    def __init__(self, *, gamma: float, horizon: int | None = None) -> None:
+        self.gamma, self.horizon = check_gamma_and_horizon(gamma, horizon)
+
+    def steps(self, budget: int | None) -> int:
+        """The horizon of a plan."""
+        return horizon_for(self.horizon, self.gamma, budget)
+
+    @abstractmethod
+    def arrays(self, model: Model, horizon: int) -> dict[str, Any]:
+        """The planner's own arrays in `kind`."""
+
+    def check_query(self, query: Query, limits: Limits) -> None:
+        check_anytime(self, query, limits, self.steps(limits.budget))
+
+    def start(self, query: Query, session: Session) -> MeanSearch:
+        horizon = self.steps(query.budget)
+        arrays = self.arrays(query.model, horizon)
+        return MeanSearch(self.kind, query, session, gamma=self.gamma, horizon=horizon, **arrays)
 
 
 def check_anytime(planner: Planner, query: Query, limits: Limits, horizon: int) -> None:

@@ -37,13 +37,8 @@ from pacplan.models.protocol import Session
 
 # A sequence of actions that was played. Its `upper` is the largest B-value, from the next step on, of
 # the sequences that begin with it.
-NODE = np.dtype(
-    [
-        *NODE_FIELDS,
-        ("popular", np.int32),  # the most played pair; counts only grow, so a visit keeps it up to date
-    ],
-    align=True,
-)
+# Of the most played pair (`popular`) a visit keeps track, as counts only grow.
+NODE = np.dtype([*NODE_FIELDS, ("popular", np.int32)], align=True)
 
 PAIR = np.dtype(
     [
@@ -172,8 +167,7 @@ def _refresh_node(search: Any, at: int, most: float, ties: Any) -> None:
             if ties.random() * tied < 1.0:
                 favourite = link
         link = tree.pairs[link].sibling
-    node.upper = top
-    node.favourite = favourite
+    node.upper, node.favourite = top, favourite
 
 
 class OLOP(Planner):
@@ -201,9 +195,7 @@ class OLOP(Planner):
     def __init__(self, *, gamma: float, horizon: int | None = None) -> None:
         self.gamma, self.horizon = check_gamma_and_horizon(gamma, horizon)
         if self.gamma == 1.0:
-            raise ValueError(
-                "open-loop planners need gamma < 1: what follows a sequence must be bounded"
-            )
+            raise ValueError("open-loop planners need gamma < 1: what follows must be bounded")
 
     def level(self, episodes: int) -> float:
         """2 log M, the square of the bonus of a sequence played once."""
@@ -211,10 +203,8 @@ class OLOP(Planner):
 
     def check_query(self, query: Query, limits: Limits) -> None:
         if not query.model.same_actions:
-            raise ValueError(
-                f"{type(self).__name__} is open-loop: it needs the same actions in every state, and "
-                "this model's depend on the state"
-            )
+            needs = f"{type(self).__name__} is open-loop: it needs the same actions in every state"
+            raise ValueError(f"{needs}, and this model's depend on the state")
         check_anytime(self, query, limits, split(self.horizon, self.gamma, limits.budget)[1])
 
     def start(self, query: Query, session: Session) -> "_SequenceSearch":
@@ -246,10 +236,8 @@ class KLOLOP(OLOP):
 
     def level(self, episodes: int) -> float:
         """f(M)."""
-        logarithm = log(episodes)
-        if self.threshold == "log":
-            return logarithm
-        return 2.0 * logarithm + 2.0 * log(max(logarithm, 1.0))
+        theory = 2.0 * log(episodes) + 2.0 * log(max(log(episodes), 1.0))
+        return theory if self.threshold == "theory" else log(episodes)
 
 
 class _SequenceSearch(EstimateSearch):
@@ -259,22 +247,23 @@ class _SequenceSearch(EstimateSearch):
         model, gamma = query.model, planner.gamma
         episodes, horizon = split(planner.horizon, gamma, query.budget)
         low, high = step_range(model.reward_range, model.may_end)
-        self._gamma, self._low, self._width = gamma, low, high - low
-        settings = {
+        self._low, self._width, self._tail = low, high - low, 1.0 / (1.0 - gamma)
+        self._discounts = powers(gamma, horizon)
+        arrays = {
             "lowest": low,
-            "width": high - low,
-            "tail": 1.0 / (1.0 - gamma),
+            "width": self._width,
+            "tail": self._tail,
             "level": planner.level(episodes),
             "kl": planner.kl,
         }
-        super().__init__(
-            query, session, PAIR, NODE, kind=Search, arrays=settings, gamma=gamma, horizon=horizon
-        )
+        settings: Any = {"kind": Search, "arrays": arrays, "gamma": gamma, "horizon": horizon}
+        super().__init__(query, session, PAIR, NODE, **settings)
         self.tree.open_loop = True
 
-    def _played(self) -> dict[int, NDArray[np.int64]]:
-        """By first action that was played, the most played sequence: its pairs, one per step."""
-        found = {}
+    def _played(self) -> tuple[NDArray[np.float64], NDArray[np.int64], list[list[int]]]:
+        """By first action: mean earnings of its most played sequence, its visits, and that sequence."""
+        means, counts = np.full(len(self.actions), np.nan), np.zeros(len(self.actions), np.int64)
+        sequences: list[list[int]] = [[] for _ in self.actions]
         pairs, popular = self.tree.pairs, self.tree.nodes["popular"]
         for first in self.tree.tried(0) if len(self.tree) else ():
             links, link = [], first if pairs["n"][first] > 0 else NONE
@@ -283,36 +272,29 @@ class _SequenceSearch(EstimateSearch):
                 child = pairs["child"][link]
                 link = NONE if child == NONE else int(popular[child])
             if links:
-                found[int(pairs["action"][first])] = np.array(links, np.int64)
-        return found
+                action, found = int(pairs["action"][first]), pairs[links]
+                rewards = self._low + self._width * found["reward"] / found["n"]
+                means[action] = (self._discounts[: len(links)] * rewards).sum()
+                counts[action], sequences[action] = pairs["n"][first], found["action"].tolist()
+        return means, counts, sequences
 
     @property
     def values(self) -> NDArray[np.float64]:
         """Mean earnings along the most played sequence of each first action; NaN if it has none."""
-        means = np.full(len(self.actions), np.nan)
-        reward, n = self.tree.pairs["reward"], self.tree.pairs["n"]
-        discounts = powers(self._gamma, self.horizon)
-        for action, links in self._played().items():
-            rewards = self._low + self._width * reward[links] / n[links]
-            means[action] = (discounts[: len(links)] * rewards).sum()
-        return means
+        return self._played()[0]
 
     def recommended(self) -> int:
         """Index of the most played first action, on a tie the one with the largest estimate."""
-        counts = np.zeros(len(self.actions), np.int64)
-        for action, links in self._played().items():
-            counts[action] = self.tree.pairs["n"][links[0]]
-        tied = counts == counts.max()
-        return best_estimate(np.where(tied, self.values, -np.inf), self.order)
+        means, counts, _ = self._played()
+        return best_estimate(np.where(counts == counts.max(), means, -np.inf), self.order)
 
     def sequence(self) -> tuple[Any, ...]:
         """The most played sequence of actions, beginning with the recommended one."""
-        links = self._played().get(self.recommended(), np.zeros(0, np.int64))
-        return tuple(self.actions[action] for action in self.tree.pairs["action"][links].tolist())
+        return tuple(self.actions[action] for action in self._played()[2][self.recommended()])
 
     def reader(self) -> Reader:
         """Pairs hold the sum of the rewards at their step, and the B-value from there on."""
-        return partial(_read, self._low, self._width, 1.0 / (1.0 - self._gamma))
+        return partial(_read, self._low, self._width, self._tail)
 
 
 def _read(low: float, width: float, tail: float, pair: Any, offered: Sequence[int]) -> Evidence:

@@ -68,11 +68,8 @@ def _set_bounds(pair: Any, gamma: float, upper: float, lower: float, spread: flo
 def _refresh_pair(search: Any, link: int) -> int:
     """Bounds of a pair from those of its successors; returns the one with the widest leaf below."""
     pair = search.tree.pairs[link]
-    upper = 0.0
-    lower = 0.0
-    spread = 0.0
-    widest = pair.child
-    outcome = pair.child
+    upper, lower, spread = 0.0, 0.0, 0.0
+    widest = outcome = pair.child
     while outcome != NONE:
         node = search.tree.nodes[outcome]
         upper += node.p * node.upper
@@ -90,16 +87,13 @@ def _choose_favourite(search: Any, at: int) -> None:
     """Bounds of a node from those of its actions, and the optimistic one of them."""
     tree, node = search.tree, search.tree.nodes[at]
     upper, lower = -np.inf, -np.inf  # of the favourite so far
-    node.rival_upper = -np.inf
-    node.rival_lower = -np.inf
+    node.rival_upper = node.rival_lower = -np.inf
     link = node.first
     while link != NONE:
         pair = tree.pairs[link]
         if pair.upper >= upper:
-            node.rival_upper = upper
-            node.rival_lower = max(node.rival_lower, lower)
-            upper, lower = pair.upper, pair.lower
-            node.favourite = link
+            node.rival_upper, node.rival_lower = upper, max(node.rival_lower, lower)
+            upper, lower, node.favourite = pair.upper, pair.lower, link
         else:
             node.rival_upper = max(node.rival_upper, pair.upper)
             node.rival_lower = max(node.rival_lower, pair.lower)
@@ -116,8 +110,7 @@ def _follow_favourite(search: Any, at: int, widest: int) -> None:
     pair = search.tree.pairs[node.favourite]
     node.upper = pair.upper
     node.lower = max(pair.lower, node.rival_lower)
-    node.spread = pair.spread
-    node.next = widest
+    node.spread, node.next = pair.spread, widest
 
 
 @inlined
@@ -136,16 +129,9 @@ def _add_leaf(search: Any, state: int, actions: int, p: float, tail: Any) -> int
     """Add a state that was not expanded."""
     leaf = add_node(search.tree, state, actions)
     set_bounds(search.tree, leaf, tail.upper, tail.lower)
-    node = search.tree.nodes[leaf]
-    node.p = p
-    node.spread = tail.upper - tail.lower
+    search.tree.nodes[leaf].p = p
+    search.tree.nodes[leaf].spread = tail.upper - tail.lower
     return leaf
-
-
-@inlined
-def _layer(search: Any, h: int) -> int:
-    """Where the model's table has what happens at depth h."""
-    return h if search.per_step else 0
 
 
 @inlined
@@ -167,14 +153,12 @@ def _open_pair(search: Any, model: Any, at: int, action: int, h: int) -> None:
     Its outcomes enter the tree when one of them is to be expanded. Most never are.
     """
     pair = search.tree.pairs[add_pair(search.tree, at, action)]
-    row = model.table.outcomes[_layer(search, h), search.tree.nodes[at].state, action]
+    row = model.table.outcomes[h if search.per_step else 0, search.tree.nodes[at].state, action]
     tail = search.tails[min(h + 1, search.tails.size - 1)]
     pair.n = 1
     for k in range(row.size):
         pair.reward += _probability(row, k) * row[k].reward
-    upper = 0.0
-    lower = 0.0
-    spread = 0.0
+    upper, lower, spread = 0.0, 0.0, 0.0
     # In the order in which outcomes are listed, so that sums are the same to the bit.
     for k in range(row.size - 1, -1, -1):
         p = _goes_on(search, row, k, h)
@@ -190,7 +174,8 @@ def _read_outcomes(search: Any, model: Any, at: int, h: int) -> None:
     """Let the outcomes of the favourite of a node at depth h enter the tree."""
     tree = search.tree
     link = tree.nodes[at].favourite
-    row = model.table.outcomes[_layer(search, h), tree.nodes[at].state, tree.pairs[link].action]
+    state, action = tree.nodes[at].state, tree.pairs[link].action
+    row = model.table.outcomes[h if search.per_step else 0, state, action]
     tail = search.tails[min(h + 1, search.tails.size - 1)]
     for k in range(row.size):
         p = _goes_on(search, row, k, h)
@@ -215,9 +200,7 @@ def _compute(search: Any, model: Any, ties: Any) -> int:
 @steps.call.register(PolicyArrays)
 def _call(search: Any, model: Any, most: int, rng: Any) -> int:
     """Give the widest leaf of the optimistic policy all its actions."""
-    tree, way = search.tree, search.way
-    at = 0
-    h = 0
+    tree, way, at, h = search.tree, search.way, 0, 0
     while tree.nodes[at].first != NONE:
         if h == way.size:
             return NO_ROOM
@@ -272,16 +255,12 @@ class OPMDP(CertainPlanner):
 
     def check_query(self, query: Query, limits: Limits) -> None:
         if not query.model.known:
-            raise ValueError(
-                "OPMDP plans with known probabilities and rewards, so it needs a TabularMDP, or a "
-                f"model that publishes its table like one; got {type(query.model).__name__}"
-            )
+            kinds = "a TabularMDP, or a model that publishes its table like one"
+            raise ValueError(f"OPMDP needs {kinds}; got {type(query.model).__name__}")
         check_limits(self, limits, query.model)
+        first = f"first step, which reads all {len(query.actions)} actions of the state"
         if limits.budget is not None and limits.budget < len(query.actions):
-            raise ValueError(
-                f"budget={limits.budget} is less than OPMDP's first step, which reads all "
-                f"{len(query.actions)} actions of the state; give it that many at least"
-            )
+            raise ValueError(f"budget={limits.budget} is less than OPMDP's {first}; raise it")
 
     def start(self, query: Query, session: Session) -> "_PolicySearch":
         return _PolicySearch(self, query, session)
@@ -304,17 +283,8 @@ class _PolicySearch(EstimateSearch):
             "way": np.zeros(64, np.int64),
             "deepest": np.zeros(1, np.int64),
         }
-        super().__init__(
-            query,
-            session,
-            PAIR,
-            NODE,
-            kind=PolicyArrays,
-            arrays=arrays,
-            gamma=planner.gamma,
-            horizon=1,
-            run=steps.work,
-        )
+        settings: Any = {"kind": PolicyArrays, "arrays": arrays, "gamma": planner.gamma, "horizon": 1}
+        super().__init__(query, session, PAIR, NODE, run=steps.work, **settings)
 
     def reserve(self) -> int:
         """Make room for at least one expansion, half as many nodes again, and a longer way."""
@@ -344,5 +314,4 @@ class _PolicySearch(EstimateSearch):
         return self.standing(best_estimate(lower, self.order), seconds, lower, upper)
 
     def reader(self) -> Reader:
-        """Pairs hold their mean reward, which is known, and bounds."""
         return read_certain

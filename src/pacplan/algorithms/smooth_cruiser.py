@@ -73,20 +73,16 @@ class SmoothCruiser(RecursivePlanner):
         width = step_width(model.reward_range, model.may_end)
         epsilon, temperature = self.epsilon / width, self.temperature / width
         if 0.0 in (epsilon, temperature):
-            raise ValueError(
-                f"epsilon={self.epsilon} or temperature={self.temperature} is too small to compute "
-                "with beside the width of the rewards"
-            )
+            small = f"epsilon={self.epsilon} or temperature={self.temperature} is too small"
+            raise ValueError(f"{small} to compute with beside the width of the rewards")
         return _shape(epsilon, self.delta, self.gamma, temperature, most_actions(self, model))
 
     def check_query(self, query: Query, limits: Limits) -> None:
         super().check_query(query, limits)
         calls = self.calls(query.model)
         if not calls < _MOST_DRAWS and limits.budget is None and limits.time_limit is None:
-            raise ValueError(
-                f"SmoothCruiser would take {calls:.3g} calls here; raise epsilon, or pass "
-                "budget= or time_limit="
-            )
+            says = f"SmoothCruiser would take {calls:.3g} calls here"
+            raise ValueError(f"{says}; raise epsilon, or pass budget= or time_limit=")
 
     def start(self, query: Query, session: Session) -> "_SmoothSearch":
         return _SmoothSearch(self, query, session)
@@ -146,12 +142,14 @@ class _SmoothSearch(RecursiveSearch):
 
     def __init__(self, planner: SmoothCruiser, query: Query, session: Session) -> None:
         super().__init__(planner, query, session)
-        self.values = np.full(len(query.actions), np.nan)  # so far
+        # Of the root's actions so far, scaled and in the user's units.
+        self._means, self.values = np.full((2, len(query.actions)), np.nan)
         self._gamma, self._root = planner.gamma, math.sqrt(planner.gamma)
-        self._epsilon = planner.epsilon / self.width
-        self._temperature = planner.temperature / self.width
+        self._epsilon, self._temperature = (
+            planner.epsilon / self.width,
+            planner.temperature / self.width,
+        )
         self._top, self._kappa, self._constant, _ = planner._shape(query.model)
-        self._means = np.full(len(query.actions), np.nan)  # of the root's actions so far
 
     def recurse(self) -> Recursion:
         yield self._estimate_q(self.root_state, len(self.actions), 0, None, self._epsilon)

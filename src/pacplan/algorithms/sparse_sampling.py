@@ -1,7 +1,7 @@
 """Sparse Sampling (Kearns, Mansour, Ng 2002): a tree of fixed width and depth."""
 
 import math
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,17 +68,16 @@ class SparseSampling(Planner):
     ) -> None:
         self.gamma, self.horizon = check_gamma_and_horizon(gamma, horizon)
         self.width, self.epsilon, self.delta = width, epsilon, delta
-        if width is not None:
-            if epsilon is not None or delta is not None:
-                raise ValueError("give either width, or epsilon and delta, not both")
-            self.width = checks.integer("width", width, least=1)
-            if horizon is None:
-                raise ValueError("width needs a horizon: SparseSampling(..., horizon=H)")
-            return
-        if epsilon is None or delta is None:
+        given = [setting is not None for setting in (width, epsilon, delta)]
+        if given not in ([True, False, False], [False, True, True]):
             raise ValueError("give either width, or epsilon and delta")
-        self.epsilon = checks.positive("epsilon", epsilon)
-        self.delta = checks.probability("delta", delta)
+        if width is None:
+            self.epsilon = checks.positive("epsilon", epsilon)
+            self.delta = checks.probability("delta", delta)
+            return
+        self.width = checks.integer("width", width, least=1)
+        if horizon is None:
+            raise ValueError("width needs a horizon: SparseSampling(..., horizon=H)")
 
     def shape(self, model: Model) -> tuple[int, int]:
         """Width C and depth H in a model.
@@ -86,23 +85,18 @@ class SparseSampling(Planner):
         Raises:
             ValueError: the model does not say how large it is, or the width is out of reach.
         """
-        horizon = self.horizon
-        if horizon is None:
-            assert self.epsilon is not None
-            spread = step_width(model.reward_range, model.may_end)
-            horizon = default_horizon(self.epsilon / spread, self.gamma)
         if self.width is not None:
-            return self.width, horizon
+            return self.width, cast(int, self.horizon)
         assert self.epsilon is not None and self.delta is not None
+        spread = step_width(model.reward_range, model.may_end)
+        horizon = self.horizon or default_horizon(self.epsilon / spread, self.gamma)
         k, b = most_actions(self, model), most_successors(self, model)
         ranges = value_range(model.reward_range, model.may_end, self.gamma, horizon)
         spans = (ranges["node_upper"] - ranges["node_lower"])[:0:-1]
-        total = float((powers(self.gamma, horizon) * spans).sum())
+        ratio = float((powers(self.gamma, horizon) * spans).sum()) / self.epsilon
         # log N, N = K (1 + BK + ... + (BK)^(H-1)), without overflow.
         log_pairs = math.log(k) + np.logaddexp.reduce(np.arange(horizon) * math.log(b * k))
-        level = math.log(2.0) - math.log(self.delta) + float(log_pairs)
-        ratio = total / self.epsilon
-        width = 2.0 * level * ratio * ratio
+        width = 2.0 * (math.log(2.0) - math.log(self.delta) + float(log_pairs)) * ratio * ratio
         if not width <= _MOST:
             raise ValueError(
                 f"epsilon={self.epsilon} with a horizon of {horizon} would need a width of {width:.3g} "
@@ -117,33 +111,24 @@ class SparseSampling(Planner):
         """
         width, horizon = self.shape(model)
         k = most_actions(self, model)
-        branching = k * min(width, model.successors or width)
-        calls, at_depth = 0, k * width
-        if branching == 1:
-            return at_depth * horizon
-        for _ in range(horizon):
-            calls += at_depth
-            if calls > _MOST:
-                return math.inf
-            at_depth *= branching
-        return calls
+        branching = float(k * min(width, model.successors or width))
+        try:
+            pairs = horizon if branching == 1.0 else (branching**horizon - 1.0) / (branching - 1.0)
+        except OverflowError:
+            pairs = math.inf
+        return k * width * pairs if k * width * pairs <= _MOST else math.inf
 
     def check_query(self, query: Query, limits: Limits) -> None:
-        _, horizon = self.shape(query.model)
-        check_steps(query.model, horizon)
+        check_steps(query.model, self.shape(query.model)[1])
         if query.model.max_actions is None:
             return
-        needed = self.calls(query.model)
-        if limits.budget is not None and needed > limits.budget:
+        needed, most, what = self.calls(query.model), limits.budget, "the budget of"
+        if most is None and limits.time_limit is None and limits.callback is None:
+            most, what = _MOST, "any plan can make,"
+        if most is not None and needed > most:
             raise ValueError(
-                f"SparseSampling may take {at_most(needed)} calls here, more than the budget of "
-                f"{limits.budget}; give a smaller horizon or width"
-            )
-        endless = limits.time_limit is None and limits.callback is None
-        if needed == math.inf and endless:
-            raise ValueError(
-                f"SparseSampling may take more than {_MOST} calls here; give a smaller horizon or "
-                "width, or pass time_limit="
+                f"SparseSampling may take {at_most(needed)} calls here, more than {what} {most}; "
+                "give a smaller horizon or width"
             )
 
     def start(self, query: Query, session: Session) -> "_SparseSearch":
@@ -170,8 +155,8 @@ class _SparseSearch(RecursiveSearch):
         self.values = np.full(len(query.actions), np.nan)  # so far
         self._gamma = planner.gamma
         self._error = None if planner.epsilon is None else 0.5 * planner.epsilon
-        ranges = value_range(query.model.reward_range, query.model.may_end, planner.gamma, horizon)
-        self._ends = ranges[-1]
+        rewards, may_end = query.model.reward_range, query.model.may_end
+        self._ends = value_range(rewards, may_end, planner.gamma, horizon)[-1]
         self._pairs = max(1, BLOCK // self._width)  # of which the draws fit into a block
 
     def snapshot(self, seconds: float) -> Snapshot:
@@ -230,7 +215,6 @@ def _distinct(successors: Ints, offered: Ints) -> tuple[Ints, Ints, Ints, Ints]:
     counts = np.diff(places, append=states.size)
     draws = places - places % states.shape[1] + order.flat[places]
     found = np.argsort(draws)
+    found = found[successors.flat[draws[found]] != END]
     draws, counts = draws[found], counts[found]
-    goes_on = successors.flat[draws] != END
-    draws, counts = draws[goes_on], counts[goes_on]
     return draws // states.shape[1], successors.flat[draws], offered.flat[draws], counts

@@ -66,12 +66,10 @@ class StOP(RecursivePlanner):
     The shares are delta_d = delta / (2 d* N_d), where d* = ceil( log(6 / (epsilon (1-gamma))) /
     log(1/gamma) ) is the largest depth that can occur, N_d = K^(1 + B + ... + B^(d-1)) the number of
     policies of depth d, and the 2 (which the paper leaves out) is for the two sides. Policies share
-    draws: the i-th visit of any policy to a history and action sees the i-th draw of a common stack, so
-    that the trajectories of each single policy are independent.
+    draws: the i-th visit of any policy to a history and action sees the i-th draw of a common stack.
 
-    With probability at least 1 - delta all bounds hold, so the certificate is valid whenever the search
-    ends. The number of policies grows doubly exponentially in the depth: on all but tiny problems it
-    runs out of memory.
+    The certificate is valid whenever the search ends. The number of policies grows doubly exponentially
+    in the depth: on all but tiny problems it runs out of memory.
 
     Args:
         epsilon: how far from optimal the action may be, in the model's reward units.
@@ -96,12 +94,10 @@ class StOP(RecursivePlanner):
 
     def trajectories(self, model: Model, depth: int) -> int:
         """m_d, the number of trajectories that evaluate a policy of this depth; at most 2^62."""
-        successors = most_successors(self, model)
-        count, states = most_actions(self, model), float(depth)
-        if successors > 1:
-            if depth * math.log(successors) > 700.0:
-                return _MOST_DRAWS
-            states = float((successors**depth - 1) // (successors - 1))
+        successors, count = most_successors(self, model), most_actions(self, model)
+        if depth * math.log(successors) > 700.0:
+            return _MOST_DRAWS
+        states = float(depth if successors == 1 else (successors**depth - 1) // (successors - 1))
         share = math.log(2.0 * self.depth(model)) - math.log(self.delta) + states * math.log(count)
         ends = value_range(model.reward_range, model.may_end, self.gamma, depth)[-1]
         error = tail(model, self.gamma, depth)
@@ -188,15 +184,11 @@ class _PolicySearch(RecursiveSearch):
         for i, (total, choice) in enumerate(children):
             if i % _AT_ONCE == 0:
                 yield PAUSE
-            value = total / draws
-            child = _Policy(
-                choice,
-                depth,
-                max(policy.lower, value - error + discount * self._least),
-                min(policy.upper, value + error + discount * self._most),
-            )
-            heappush(self._policies[first], (-child.upper, next(self._ages), child))
-            self._lower[first] = max(self._lower[first], child.lower)
+            lower = max(policy.lower, total / draws - error + discount * self._least)
+            upper = min(policy.upper, total / draws + error + discount * self._most)
+            child = _Policy(choice, depth, lower, upper)
+            heappush(self._policies[first], (-upper, next(self._ages), child))
+            self._lower[first] = max(self._lower[first], lower)
         self._evaluated[first] = True
 
     def _draw(self, node: Node, draws: int, steps: int, choice: _Choice | None) -> Recursion:

@@ -52,9 +52,8 @@ class TrailBlazer(RecursivePlanner):
         lambda = 2 (log(epsilon (1-gamma)))^2 log( log(K) / (1-eta) ) / log(eta / gamma)
 
     (not below 0), and the root is called with m = (log(1/delta) + lambda) / ((1-gamma)^2 epsilon^2) and
-    epsilon / 2. All this for rewards in [0, 1]; others are scaled. Of the rounds that can drop one
-    it takes the first, the last, and others 2 % apart, so that actions are not compared anew after each
-    single sample. The intervals hold for all l at once, and so for those.
+    epsilon / 2. Rewards are scaled to [0, 1]. The intervals hold for all l at once, so it takes only
+    some of the rounds that can drop an action, 2 % apart.
 
     By the paper's Theorem 1 the value, `plan.value`, is within epsilon with probability at least
     1 - delta. Nothing is claimed about the action recommended, the one with the largest estimate.
@@ -124,7 +123,7 @@ class _TrailSearch(RecursiveSearch):
         """A MAX node."""
         is_root, level = node is self.root, self._level - math.log(accuracy)
         last = self._first_round((1.0 - self._eta) * accuracy, level)
-        if not is_root and self._below(self._spread(level, last)) >= self.rest:
+        if not is_root and self._compare(level, last)[1] >= self.rest:
             return 0.0  # Its AVG nodes return 0 even in the last round.
         self.horizon = max(self.horizon, node.h + 1)
         candidates, best, stage = node.pairs, math.nan, 0
@@ -132,8 +131,7 @@ class _TrailSearch(RecursiveSearch):
             if stage == last:
                 return best
             stage = self._next_round(stage, last, level, is_root)
-            spread = self._spread(level, stage)
-            values, below = [], self._below(spread)
+            values, (spread, below) = [], self._compare(level, stage)
             if below < self.rest:
                 yield self.draw(candidates, stage)
             for pair in candidates:
@@ -161,13 +159,10 @@ class _TrailSearch(RecursiveSearch):
             self.values[pair.action] = self.in_units(value)
         return value
 
-    def _spread(self, level: float, stage: int) -> float:
-        """U."""
-        return 2.0 * self.rest * _root(level, stage)
-
-    def _below(self, spread: float) -> float:
-        """The accuracy with which the candidates are called."""
-        return spread * self._eta / (1.0 - self._eta)
+    def _compare(self, level: float, stage: int) -> tuple[float, float]:
+        """U of a round, and the accuracy with which its candidates are called."""
+        spread = 2.0 * self.rest * _root(level, stage)
+        return spread, spread * self._eta / (1.0 - self._eta)
 
     def _first_round(self, limit: float, level: float) -> int:
         """The first round with U < limit."""

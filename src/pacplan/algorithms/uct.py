@@ -4,26 +4,21 @@ from math import log, sqrt
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from pacplan.algorithms.common.base import Planner
-from pacplan.algorithms.common.horizons import check_gamma_and_horizon, horizon_for
-from pacplan.algorithms.means import MeanSearch, best_bound, check_anytime, count_return
+from pacplan.algorithms.means import MeanPlanner, best_bound, count_return
 from pacplan.bounds.elementary import powers
 from pacplan.core import checks
 from pacplan.engine import episodes
-from pacplan.engine.driver import Limits
-from pacplan.engine.query import Query
 from pacplan.engine.search import kernel_arrays
 from pacplan.engine.tree import NONE, add_pair, untried_action
-from pacplan.models.protocol import Session
+from pacplan.models.protocol import Model
 
 
 @kernel_arrays
 class UCTArrays:
     """What UCT's episodes work on."""
 
-    scales: NDArray[np.float64]  # by step: C times the width of what can be earned from there on
+    scales: Any  # by step: C times the width of what can be earned from there on
     rollout: bool  # play at random from a new node
 
 
@@ -34,14 +29,12 @@ def _select(search: Any, at: int, h: int, ties: Any) -> int:
         return NONE
     if node.tried < node.actions:
         return add_pair(search.tree, at, untried_action(search.tree, at, ties))
-    scale = search.scales[h] * sqrt(log(max(node.count, 1)))
-    return best_bound(search.tree, at, scale, np.inf, ties)
+    return best_bound(search.tree, at, search.scales[h] * sqrt(log(max(node.count, 1))), np.inf, ties)
 
 
 @episodes.backup.register(UCTArrays)
 def _backup(search: Any, length: int, rest: float, ties: Any) -> None:
-    tree, problem = search.tree, search.problem[0]
-    value = rest
+    tree, problem, value = search.tree, search.problem[0], rest
     for h in range(length - 1, -1, -1):
         step = search.path[h]
         value = problem.lowest + problem.width * step.reward + problem.gamma * value
@@ -51,7 +44,7 @@ def _backup(search: Any, length: int, rest: float, ties: Any) -> None:
     tree.nodes[0].count += 1
 
 
-class UCT(Planner):
+class UCT(MeanPlanner):
     """UCB1 at every depth of a closed-loop tree: anytime, without a guarantee.
 
     In a node, plays the actions never tried first, in random order, then the one with the largest
@@ -66,6 +59,7 @@ class UCT(Planner):
     """
 
     name = "uct"
+    kind = UCTArrays
 
     def __init__(
         self,
@@ -75,18 +69,13 @@ class UCT(Planner):
         exploration: float = 0.5,
         rollout: Literal["tree", "random"] = "tree",
     ) -> None:
-        self.gamma, self.horizon = check_gamma_and_horizon(gamma, horizon)
+        super().__init__(gamma=gamma, horizon=horizon)
         self.exploration = checks.real("exploration", exploration)
         if self.exploration < 0.0:
             raise ValueError(f"exploration must be at least 0, got {exploration}")
         self.rollout = checks.choice("rollout", rollout, ("tree", "random"))
 
-    def check_query(self, query: Query, limits: Limits) -> None:
-        check_anytime(self, query, limits, horizon_for(self.horizon, self.gamma, limits.budget))
-
-    def start(self, query: Query, session: Session) -> MeanSearch:
-        horizon = horizon_for(self.horizon, self.gamma, query.budget)
-        low, high = query.model.reward_range
+    def arrays(self, model: Model, horizon: int) -> dict[str, Any]:
+        low, high = model.reward_range
         scales = self.exploration * (high - low) * np.cumsum(powers(self.gamma, horizon))[::-1]
-        arrays: dict[str, Any] = {"scales": scales, "rollout": self.rollout == "random"}
-        return MeanSearch(UCTArrays, query, session, gamma=self.gamma, horizon=horizon, **arrays)
+        return {"scales": scales, "rollout": self.rollout == "random"}

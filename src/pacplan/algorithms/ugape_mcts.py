@@ -86,13 +86,9 @@ def _representative(tree: TreeArrays, at: int, maximises: bool, rng: Any) -> int
 
     Returns the pair, or NONE for a move never tried, about which nothing is known.
     """
-    node = tree.nodes[at]
-    untried = node.actions - node.tried
-    chosen = NONE
-    best = 1.0
-    ties = untried
-    if untried == 0:
-        best = -np.inf
+    node, chosen = tree.nodes[at], NONE
+    ties = node.actions - node.tried
+    best = 1.0 if ties > 0 else -np.inf
     link = node.first
     while link != NONE:
         pair = tree.pairs[link]
@@ -114,9 +110,7 @@ def _make_root(search: Any, model: Any, state: int, ties: Any) -> int:
     set_bounds(search.tree, add_node(search.tree, state, search.root.size), 1.0, 0.0)
     for action in range(search.root.size):
         arm = search.root[action]
-        arm.upper = 1.0
-        arm.estimate = 0.5
-        arm.pair = NONE
+        arm.upper, arm.estimate, arm.pair = 1.0, 0.5, NONE
     return CHUNK_DONE
 
 
@@ -151,8 +145,7 @@ def _transition(
         pair.n += 1
         pair.payoffs += step.reward
         return NONE, CHUNK_DONE
-    paid = problem.lowest + problem.width * step.reward
-    broken = 0
+    paid, broken = problem.lowest + problem.width * step.reward, 0
     if pair.n > 0:
         broken = TOO_MANY_SUCCESSORS
     elif h + 1 == problem.horizon:
@@ -174,10 +167,8 @@ def _transition(
 def _back_up_node(search: Any, h: int) -> None:
     """Bounds and estimate of the move that leads to step h: maximum or minimum over what follows it."""
     tree, path = search.tree, search.path
-    node = tree.nodes[path[h].node]
-    above = tree.pairs[path[h - 1].pair]
-    maximises = h % 2 == 0
-    untried = node.tried < node.actions
+    node, above = tree.nodes[path[h].node], tree.pairs[path[h - 1].pair]
+    maximises, untried = h % 2 == 0, node.tried < node.actions
     # Payoffs lie in [0, 1], so these change nothing below, but for a move never tried.
     above.upper = 0.0 if maximises and not untried else 1.0
     above.lower = 1.0 if not maximises and not untried else 0.0
@@ -199,8 +190,7 @@ def _back_up_node(search: Any, h: int) -> None:
 @episodes.backup.register(Search)
 def _backup(search: Any, length: int, rest: float, ties: Any) -> None:
     """Bounds and estimates of what was visited, from the last move to the first."""
-    tree, path = search.tree, search.path
-    price = search.level
+    tree, path, price = search.tree, search.path, search.level
     for h in range(length):
         price += log(tree.nodes[path[h].node].actions)
     pair = tree.pairs[path[length - 1].pair]
@@ -213,9 +203,7 @@ def _backup(search: Any, length: int, rest: float, ties: Any) -> None:
         _back_up_node(search, h)
     top = tree.pairs[path[0].pair]
     arm = search.root[top.action]
-    arm.upper = top.upper
-    arm.lower = top.lower
-    arm.estimate = top.estimate
+    arm.upper, arm.lower, arm.estimate = top.upper, top.lower, top.estimate
     search.decision[0].stands = 0
 
 
@@ -228,8 +216,7 @@ def _finished(search: Any, model: Any, most_calls: int, ties: Any) -> bool:
         if search.lucb and upper.size > 1:
             best = argmax_at_random(search.root.estimate, NONE, _TIE, ties)
             challenger = argmax_at_random(upper, best, _TIE, ties)
-        decision.stands = 1
-        decision.best = best
+        decision.stands, decision.best = 1, best
         decision.play = wider(upper, lower, best, challenger, _TIE, ties)
     return bool(gap_of(upper, lower, decision.best) <= search.epsilon)
 
@@ -279,10 +266,9 @@ class UGapEMCTS(Planner):
     def check_query(self, query: Query, limits: Limits) -> None:
         check_stops(self.epsilon, limits)
         if query.model.successors != 1:
-            raise ValueError(
-                "UGapEMCTS plans in games in which a move leads to one position: the model must "
-                f"promise successors=1, not {query.model.successors}"
-            )
+            says = "UGapEMCTS plans in games in which a move leads to one position"
+            promised = query.model.successors
+            raise ValueError(f"{says}: the model must promise successors=1, not {promised}")
 
     def start(self, query: Query, session: Session) -> "_GameSearch":
         return _GameSearch(self, query, session)
@@ -306,9 +292,8 @@ class _GameSearch(KernelSearch):
     """One search: the tree of positions, and the root's moves."""
 
     def __init__(self, planner: UGapEMCTS, query: Query, session: Session) -> None:
-        self.target = planner.epsilon
         low, high = query.model.reward_range
-        self.units = low, high - low
+        self.target, self.units = planner.epsilon, (low, high - low)
         arrays = {
             "epsilon": planner.epsilon / (high - low),
             "level": -log(planner.delta),
@@ -316,9 +301,8 @@ class _GameSearch(KernelSearch):
             "root": np.zeros(len(query.actions), ROOT),
             "decision": np.zeros(1, DECISION),
         }
-        super().__init__(
-            query, session, PAIR, kind=Search, arrays=arrays, gamma=1.0, horizon=planner.horizon
-        )
+        settings: Any = {"arrays": arrays, "gamma": 1.0, "horizon": planner.horizon}
+        super().__init__(query, session, PAIR, kind=Search, **settings)
 
     @property
     def values(self) -> NDArray[np.float64]:

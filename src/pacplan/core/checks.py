@@ -37,10 +37,9 @@ def integer(name: str, value: Any, *, least: int, most: int = 2**62) -> int:
         number = operator.index(value)
     except TypeError:
         raise TypeError(f"{name} must be a whole number, got {value!r}") from None
-    if number < least:
-        raise ValueError(f"{name} must be at least {least}, got {number}")
-    if number > most:
-        raise ValueError(f"{name} must be at most {most}, got {number}")
+    if not least <= number <= most:
+        limit = f"at least {least}" if number < least else f"at most {most}"
+        raise ValueError(f"{name} must be {limit}, got {number}")
     return number
 
 
@@ -79,10 +78,14 @@ def interval(name: str, value: Any, what: str) -> tuple[float, float]:
     if not low < high:
         raise ValueError(f"{name} must have lowest < highest, got ({low}, {high})")
     if not 1e-150 < high - low < 1e150 or not high - low > 1e-9 * max(abs(low), abs(high)):
-        raise ValueError(
-            f"{name}=({low}, {high}) is too wide or too narrow to compute with; rescale rewards"
-        )
+        wrong = f"{name}=({low}, {high}) is too wide or too narrow"
+        raise ValueError(f"{wrong} to compute with; rescale rewards")
     return low, high
+
+
+def value_range(value: Any) -> tuple[float, float] | None:
+    """The setting `value_range`: bounds on returns, or None."""
+    return None if value is None else interval("value_range", value, "return")
 
 
 def within_one(name: str, value: Any) -> float:

@@ -135,8 +135,7 @@ def _find_state(search: Chart, key: int) -> int:
     number = merge(search.state_table, key, 0, used[0])
     if number == used[0]:
         state = search.states[number]
-        state.key = key
-        state.actions = 0
+        state.key, state.actions = key, 0
         for column in range(search.outside.size):
             search.functions[number + 1, column] = search.outside[column]
         used[0] += 1
@@ -163,8 +162,7 @@ def _chart_pairs(search: Chart, model: Any) -> int:
         state.pair = used[1]
         for action in range(actions):
             pair = search.pairs[used[1] + action]
-            pair.state = number
-            pair.action = action
+            pair.state, pair.action = number, action
         used[1] += actions
         state.actions = actions
         number += 1
@@ -194,8 +192,7 @@ def _call(search: Chart, model: Any, number: int, rng: Any) -> int:
     place = merge(search.link_table, column, number, used[2])
     link = search.links[place]
     if place == used[2]:
-        link.pair = number
-        link.to = column
+        link.pair, link.to = number, column
         used[2] += 1
     link.count += 1
     link.sum += x

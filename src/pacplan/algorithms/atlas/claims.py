@@ -20,23 +20,18 @@ _RISK = 1e-3
 _WORST = 1.1
 # The largest stake, in parts of what would lose everything at once.
 _BOLDEST = 0.9
+# Stakes that are tried: parts of the one for small margins, and, where negative, of the boldest.
+_PARTS = (1.0, 0.75, 0.5, 0.3, -1.0, -0.6, -0.35, -0.2, -0.1)
 
 
 @dataclass(frozen=True)
 class Functions:
-    """The functions that claims are about.
+    """The functions that claims are about."""
 
-    Attributes:
-        values: [function, column], a column for the end and for each state.
-        outside: what states never seen count for.
-        largest: of each function over all states that there may be.
-        smallest: likewise.
-    """
-
-    values: Values
-    outside: Values
-    largest: Values
-    smallest: Values
+    values: Values  # [function, column], a column for the end and for each state
+    outside: Values  # what states never seen count for
+    largest: Values  # of each function over all states that there may be ...
+    smallest: Values  # ... likewise
 
     def slack(self, rewards: tuple[float, float]) -> float:
         """More than rounding can add to a sum of some of these numbers and a reward."""
@@ -46,21 +41,13 @@ class Functions:
 
 @dataclass(frozen=True)
 class Claims:
-    """Claims, sorted by pair.
-
-    Attributes:
-        pair: of each claim.
-        function: g, by its number.
-        theta: the threshold.
-        sign: 1, or -1.
-        worst: the most that reward + gamma g(successor) can be, in the direction of the sign.
-    """
+    """Claims, sorted by pair."""
 
     pair: Numbers
-    function: Numbers
-    theta: Values
-    sign: Values
-    worst: Values
+    function: Numbers  # g, by its number
+    theta: Values  # the threshold
+    sign: Values  # 1, or -1
+    worst: Values  # the most that reward + gamma g(successor) can be, in the direction of the sign
 
     @property
     def room(self) -> Values:
@@ -75,15 +62,10 @@ def claims_of(
     gamma: float,
 ) -> Claims:
     """All claims but the certain ones, of parts that have a sign each: pairs, functions, thresholds."""
-    pair = np.concatenate([part[0] for part in parts])
-    function = np.concatenate([part[1] for part in parts])
-    theta = np.concatenate([part[2] for part in parts])
+    pair, function, theta = (np.concatenate([part[i] for part in parts]) for i in range(3))
     sign = np.concatenate([np.full(len(part[0]), part[3]) for part in parts])
-    worst = np.where(
-        sign > 0.0,
-        rewards[1] + gamma * functions.largest[function],
-        rewards[0] + gamma * functions.smallest[function],
-    )
+    high = rewards[1] + gamma * functions.largest[function]
+    worst = np.where(sign > 0.0, high, rewards[0] + gamma * functions.smallest[function])
     slack = functions.slack(rewards)
     theta = theta - sign * slack
     order = np.argsort(pair, kind="stable")
@@ -99,12 +81,7 @@ def needs(
 ) -> tuple[Values, Values]:
     """By pair: the calls that bets need on average, and what variance and margin say of learning.
 
-    Args:
-        claims: the claims.
-        functions: their functions.
-        found: the estimate.
-        gamma: discount.
-        evidence: logarithm of the wealth at which a claim is accepted.
+    `evidence` is the logarithm of the wealth at which a claim is accepted.
     """
     mean, variance = np.empty_like(claims.theta), np.empty_like(claims.theta)
     for number, function in enumerate(functions.values):
@@ -168,10 +145,6 @@ def stakes(
     every, rates = np.zeros(len(claims.pair)), np.zeros(len(claims.pair))
     every[number], rates[number] = best, growth
     return every * claims.sign, rates
-
-
-# Stakes that are tried: parts of the one for small margins, and, where negative, of the boldest.
-_PARTS = (1.0, 0.75, 0.5, 0.3, -1.0, -0.6, -0.35, -0.2, -0.1)
 
 
 def by_pair(values: Values, claims: Claims, pairs: int) -> Values:

@@ -37,11 +37,8 @@ Part = tuple[Numbers, Numbers, Values, float]
 class Designer:
     """Designs rounds for one estimate.
 
-    Args:
-        problem: what is asked.
-        found: the estimate.
-        caps: bounds on the values of states, above and below, [step, state].
-        closed: whether there are no states but those charted.
+    `caps` are bounds on the values of states, above and below, [step, state]. `closed`: whether there
+    are no states but those charted.
     """
 
     def __init__(
@@ -283,7 +280,7 @@ class Designer:
         rows, outside = [], []
         for values, end, beyond in kinds:
             last = [np.zeros(self.found.states)] * (self.problem.horizon is not None)
-            rows += [_columns(row, end) for row in (*values, *last)]
+            rows += [np.concatenate([[end], row]) for row in (*values, *last)]
             outside.append(beyond[: len(values) + len(last)])
         stacked, outer = np.array(rows), np.concatenate(outside)
         known = stacked[:, 0 if self.problem.may_end else 1 :]
@@ -304,8 +301,3 @@ class Designer:
         after = h[claimed] + 1 if self.problem.horizon is not None else h[claimed]
         theta = value[claimed] - sign * (1.0 - self.problem.gamma) * shift
         return pairs[claimed], first + after, theta, sign
-
-
-def _columns(values: Values, end: float = 0.0) -> Values:
-    """A function's values at the end and at all states."""
-    return np.concatenate([[end], values])

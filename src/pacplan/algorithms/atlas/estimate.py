@@ -21,29 +21,17 @@ Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Estimate:
-    """What was seen of the pairs.
+    """What was seen of the pairs."""
 
-    Attributes:
-        states: number of states.
-        state: the state of each pair; those of a state are neighbours.
-        calls: of each pair.
-        inside: the states whose pairs have all been called.
-        first: where the links of each pair begin; they are sorted by pair.
-        to: the column of each link's successor.
-        weight: the part of the pair's calls that took it.
-        reward: mean reward on the way.
-        spread: variance of that reward.
-    """
-
-    states: int
-    state: Numbers
-    calls: Numbers
-    inside: Flags
-    first: Numbers
-    to: Numbers
-    weight: Values
-    reward: Values
-    spread: Values
+    states: int  # how many
+    state: Numbers  # of each pair; those of a state are neighbours
+    calls: Numbers  # of each pair
+    inside: Flags  # the states whose pairs have all been called
+    first: Numbers  # where the links of each pair begin; they are sorted by pair
+    to: Numbers  # the column of each link's successor
+    weight: Values  # the part of the pair's calls that took it
+    reward: Values  # mean reward on the way
+    spread: Values  # variance of that reward
 
     def mean(self, x: Values) -> Values:
         """By pair: the mean of something that each link has."""
@@ -104,14 +92,7 @@ def estimate(pairs: Any, links: Any, states: int, lowest: float, width: float) -
     calls = pairs["calls"]
     called = np.bincount(pairs["state"][calls > 0], minlength=states)
     inside = (called > 0) & (called == np.bincount(pairs["state"], minlength=states))
-    return Estimate(
-        states=states,
-        state=pairs["state"].copy(),
-        calls=calls.copy(),
-        inside=inside,
-        first=np.searchsorted(links["pair"], np.arange(len(pairs) + 1)),
-        to=links["to"].copy(),
-        weight=count / calls[links["pair"]],
-        reward=lowest + width * mean,
-        spread=width * width * variance,
-    )
+    first, to = np.searchsorted(links["pair"], np.arange(len(pairs) + 1)), links["to"].copy()
+    weight, reward, spread = count / calls[links["pair"]], lowest + width * mean, width**2 * variance
+    state = pairs["state"].copy()
+    return Estimate(states, state, calls.copy(), inside, first, to, weight, reward, spread)

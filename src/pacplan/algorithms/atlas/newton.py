@@ -27,23 +27,14 @@ _WAY, _RIDGE = 0.9, 1e-10
 
 @dataclass(frozen=True)
 class Margins:
-    """Margins of claims, as functions of unknowns.
+    """Margins of claims, as functions of unknowns."""
 
-    Attributes:
-        matrix: A, [claim, unknown].
-        constant: c.
-        pair: of each claim.
-        variance: v of each claim.
-        risk: R of each claim: how far the worst outcome is from the mean.
-        function: what each claim is about, as the system numbers it.
-    """
-
-    matrix: Any
-    constant: Values
-    pair: Numbers
-    variance: Values
-    risk: Values
-    function: Numbers
+    matrix: Any  # A, [claim, unknown]
+    constant: Values  # c
+    pair: Numbers  # of each claim
+    variance: Values  # v
+    risk: Values  # R: how far the worst outcome is from the mean
+    function: Numbers  # what each claim is about, as the system numbers it
 
     def at(self, x: Values) -> Values:
         """The margins."""

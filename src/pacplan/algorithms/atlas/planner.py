@@ -12,12 +12,12 @@ from pacplan.algorithms.atlas.records import Records
 from pacplan.algorithms.atlas.search import AtlasSearch
 from pacplan.algorithms.common.base import Planner, check_stationary
 from pacplan.algorithms.common.certainty import tails_of
-from pacplan.algorithms.common.confidence import check_accuracy, check_stops
+from pacplan.algorithms.common.confidence import check_accuracy, check_stops, ranges_assumed
 from pacplan.algorithms.common.horizons import check_gamma_and_horizon
-from pacplan.algorithms.common.plans import value_said
+from pacplan.algorithms.common.plans import nearly_optimal, value_said
 from pacplan.algorithms.value_iteration.chart import TableChart
 from pacplan.core import checks
-from pacplan.core.words import at_least, at_most, complement, exactly
+from pacplan.core.words import at_least, complement
 from pacplan.engine.driver import Limits, Snapshot
 from pacplan.engine.query import Query
 from pacplan.models.knowledge import Constant, bounds_of, check_bounds
@@ -76,9 +76,7 @@ class Atlas(Planner):
         self.goal = checks.choice("goal", goal, ("action", "value"))
         self.value_bounds = value_bounds
         self.bounds = check_bounds(value_bounds)
-        self.value_range = (
-            None if value_range is None else checks.interval("value_range", value_range, "return")
-        )
+        self.value_range = checks.value_range(value_range)
 
     def giving_up(self, calls: int) -> "Atlas":
         """The planner that raises `GrowingError` if new states keep coming after so many calls."""
@@ -103,16 +101,9 @@ class Atlas(Planner):
             low, high = bounds_of(self.bounds, "any", 0)
             range_ = max(range_[0], low), min(range_[1], high)
             tails = tails_of(self.gamma, self.horizon, model, range_, "value_bounds")
-        return Problem(
-            gamma=self.gamma,
-            horizon=self.horizon,
-            by_value=self.goal == "value",
-            rewards=model.reward_range,
-            may_end=model.may_end,
-            top=tails["upper"].copy(),
-            bottom=tails["lower"].copy(),
-            least=least,
-        )
+        top, bottom = tails["upper"].copy(), tails["lower"].copy()
+        asked = self.gamma, self.horizon, self.goal == "value"
+        return Problem(*asked, model.reward_range, model.may_end, top, bottom, least)
 
     def start(self, query: Query, session: Session) -> AtlasSearch:
         model = query.model
@@ -129,9 +120,7 @@ class Atlas(Planner):
         return replace(plan, horizon=self.horizon, policy=search.policy)
 
     def guarantee(self, model: Model, search: Any, snapshot: Snapshot) -> str:
-        policy, steps = search.policy, self.horizon
-        problem = "over an infinite horizon" if steps is None else f"in the {steps}-step problem"
-        proven = f"Action {snapshot.action!r} is within {at_most(snapshot.gap)} of optimal {problem}"
+        policy, proven = search.policy, nearly_optimal(snapshot, self.horizon)
         if self.goal == "value":
             proven += f", and {value_said(snapshot)}"
         if policy is not None and policy.value > self._problem(model).least:
@@ -184,16 +173,8 @@ class Atlas(Planner):
         )
 
     def assumptions(self, model: Model, search: Any) -> tuple[str, ...]:
-        low, high = model.reward_range
-        assumed = [
-            f"rewards lie in [{exactly(low)}, {exactly(high)}]",
-            "what follows a state and action depends on nothing else",
-        ]
-        if self.value_range is not None:
-            least, most = self.value_range
-            assumed.append(f"returns lie in [{exactly(least)}, {exactly(most)}]")
-        if self.bounds is not None:
-            assumed.append("optimal values lie within value_bounds")
+        nothing_else = "what follows a state and action depends on nothing else"
+        assumed = [*ranges_assumed(self, model), nothing_else]
         if model.states is not None and not model.known:
             assumed.append(f"there are no more than {model.states} states")
         return tuple(assumed)

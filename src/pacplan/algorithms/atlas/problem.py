@@ -8,27 +8,16 @@ from pacplan.algorithms.atlas.estimate import Numbers, Values
 
 @dataclass(frozen=True)
 class Problem:
-    """What is asked.
-
-    Attributes:
-        gamma: discount.
-        horizon: steps; None: infinitely many.
-        by_value: whether the state's value is asked for, not an action.
-        rewards: their range.
-        may_end: whether episodes may end.
-        top: what a state that was never seen is worth at most, by steps taken.
-        bottom: what it is worth at least.
-        least: what every policy earns at least.
-    """
+    """What is asked."""
 
     gamma: float
-    horizon: int | None
-    by_value: bool
-    rewards: tuple[float, float]
+    horizon: int | None  # None: infinitely many steps
+    by_value: bool  # whether the state's value is asked for, not an action
+    rewards: tuple[float, float]  # their range
     may_end: bool
-    top: Values
-    bottom: Values
-    least: float
+    top: Values  # what a state that was never seen is worth at most, by steps taken ...
+    bottom: Values  # ... and at least
+    least: float  # what every policy earns at least
 
     @property
     def steps(self) -> range:
@@ -42,31 +31,18 @@ class Problem:
 
 @dataclass(frozen=True)
 class Design:
-    """A round before it begins.
-
-    Attributes:
-        claims: what is to be accepted.
-        functions: that the claims are about.
-        need: calls that this takes, by pair.
-        learn: variance over squared margin, by pair, the largest of its claims.
-        policy: the pair that is taken, [step, state]; -1 outside.
-        best: index of our action.
-        losses: of each action, how much better than ours it can be at most.
-        highest: bounds on the values of the actions.
-        lower: bound on the value of our policy.
-        reference: the reference state; None: there is none.
-    """
+    """A round before it begins: claims that are to be accepted, and what follows from them."""
 
     claims: Claims
-    functions: Functions
-    need: Values
-    learn: Values
-    policy: Numbers
-    best: int
-    losses: Values
-    highest: Values
-    lower: float
-    reference: int | None
+    functions: Functions  # that the claims are about
+    need: Values  # calls that this takes, by pair
+    learn: Values  # variance over squared margin, by pair, the largest of its claims
+    policy: Numbers  # the pair that is taken, [step, state]; -1 outside
+    best: int  # index of our action
+    losses: Values  # of each action, how much better than ours it can be at most
+    highest: Values  # bounds on the values of the actions
+    lower: float  # bound on the value of our policy
+    reference: int | None  # the reference state
 
     @property
     def cost(self) -> float:

@@ -13,12 +13,7 @@ _ROOM = 256
 
 
 class Records:
-    """A chart's arrays: its attributes are those of a `Chart`, but for the engine's.
-
-    Args:
-        listed: states to chart at once, as the session has them.
-        most: how many states there can be.
-    """
+    """A chart's arrays: its attributes are those of a `Chart`, but for the engine's."""
 
     def __init__(self, listed: Numbers, most: int) -> None:
         self.listed, self.most = listed, np.array([most])

@@ -59,12 +59,7 @@ Work = Generator[None, None, Any]
 
 
 class GrowingError(Exception):
-    """The chart keeps growing: Atlas is not for this problem.
-
-    Args:
-        states: how many were found.
-        calls: how many were made. No delta was spent.
-    """
+    """The chart keeps growing: Atlas is not for this problem. No delta was spent."""
 
     def __init__(self, states: int, calls: int) -> None:
         super().__init__(f"after {calls:,} calls there are {states:,} states, and new ones keep coming")
@@ -72,15 +67,7 @@ class GrowingError(Exception):
 
 
 class AtlasSearch(KernelSearch):
-    """The chart, and what was proven so far.
-
-    Args:
-        planner: its settings.
-        query: what is asked.
-        session: the model.
-        problem: the same in numbers.
-        records: the chart, empty.
-    """
+    """The chart, and what was proven so far. It begins with an empty chart."""
 
     policy: Policy | None = None
     """Of the last accepted round, once the search is over."""
@@ -91,10 +78,10 @@ class AtlasSearch(KernelSearch):
         super().__init__(
             query, session, np.dtype(LINKS), gamma=planner.gamma, horizon=1, run=make_calls
         )
-        self.target, self._epsilon, self._delta = planner.epsilon, planner.epsilon, planner.delta
-        self._problem, self._bounds, self.records = problem, planner.bounds, records
-        self._order = query.ties.permutation(len(query.actions))
-        actions = len(query.actions)
+        self.target = self._epsilon = planner.epsilon
+        self._delta, self._problem, self._bounds = planner.delta, problem, planner.bounds
+        self.records, actions = records, len(query.actions)
+        self._order = query.ties.permutation(actions)
         self.values = np.full(actions, np.nan)
         self.lower = np.full(actions, problem.least)
         self.upper = np.full(actions, problem.top[0])

@@ -44,12 +44,7 @@ def _eliminate(matrix: Values, x: Values) -> None:
 
 
 class Solver:
-    """Solves an estimated model over an infinite horizon.
-
-    Args:
-        found: the estimate.
-        gamma: discount.
-    """
+    """Solves an estimated model over an infinite horizon."""
 
     def __init__(self, found: Estimate, gamma: float) -> None:
         self._gamma = gamma
@@ -100,12 +95,7 @@ class Solver:
             solving.evaluate(rows, values, self._gamma, 0.0)
 
     def visits(self, taken: Values, start: Values) -> Values:
-        """Discounted visits of each state from some on.
-
-        Args:
-            taken: the part of its state's visits in which each pair is taken.
-            start: by state.
-        """
+        """Discounted visits of each state from some on; `taken` is the part that takes each pair."""
         gamma = self._gamma
         if self._small:
             following = sparse.csr_array(

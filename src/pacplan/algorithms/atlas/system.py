@@ -22,21 +22,13 @@ ABOVE, BELOW = 1.0, -1.0
 
 
 class Sides(NamedTuple):
-    """The functions of a round.
+    """The functions of a round."""
 
-    Attributes:
-        above: F, [step, state].
-        below: f.
-        over: F', by state; 0 without a reference state.
-        under: f'.
-        low: l.
-    """
-
-    above: Values
-    below: Values
-    over: Values
-    under: Values
-    low: float
+    above: Values  # F, [step, state]
+    below: Values  # f
+    over: Values  # F', by state; 0 without a reference state
+    under: Values  # f'
+    low: float  # l
 
     def vector(self) -> Values:
         """All in one vector."""
@@ -56,13 +48,8 @@ class Sides(NamedTuple):
 class System:
     """The claims of all kinds of designs of an estimate.
 
-    Args:
-        problem: what is asked.
-        found: the estimate.
-        values: of the estimated model, [step, state].
-        policy: the pair that is taken, [step, state].
-        worth: what pairs are worth, [step, pair].
-        closed: whether there are no states but those charted.
+    `values` and `policy` are [step, state], and `worth`, what pairs are worth, [step, pair]. `closed`:
+    whether there are no states but those charted.
     """
 
     def __init__(
@@ -149,16 +136,10 @@ class System:
             parts.append(self._at_root(root[~ours], z, v, accuracy, ABOVE))
             parts.append(self._at_root(root[ours], z, v, 0.0, BELOW))
         matrix = sparse.csc_array(sparse.vstack([part.matrix for part in parts]))
-        free = self.free(z)
-        return Margins(
-            matrix=sparse.csr_array(matrix[:, np.flatnonzero(free)]),
-            constant=np.concatenate([part.constant for part in parts])
-            + matrix @ np.where(free, 0.0, fixed),
-            pair=np.concatenate([part.pair for part in parts]),
-            variance=np.concatenate([part.variance for part in parts]),
-            risk=np.concatenate([part.risk for part in parts]),
-            function=np.concatenate([part.function for part in parts]),
-        )
+        names, free = ("constant", "pair", "variance", "risk", "function"), self.free(z)
+        whole = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+        whole["constant"] = whole["constant"] + matrix @ np.where(free, 0.0, fixed)
+        return Margins(sparse.csr_array(matrix[:, np.flatnonzero(free)]), **whole)
 
     def variance(self, margins: Margins, sides: Sides, gain: float, loss: float) -> Values:
         """Of what each claim is about, with these functions."""
@@ -182,14 +163,9 @@ class System:
         function = 2 * size if beside else after
         if sign == BELOW:
             function = function + (1 if beside else size)
-        return Margins(
-            sign * matrix,
-            sign * constant,
-            pairs,
-            np.zeros(len(pairs)),
-            _WORST * self._risk[sign][h, pairs],
-            np.full(len(pairs), function),
-        )
+        variance, about = np.zeros(len(pairs)), np.full(len(pairs), function)
+        risk = _WORST * self._risk[sign][h, pairs]
+        return Margins(sign * matrix, sign * constant, pairs, variance, risk, about)
 
     def _lifts(self, sign: float, z: int | None = None, v: float = 0.0) -> Margins:
         """That no pair lifts F, and the policy does not lower f; with z the same of F' and f'."""

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,24 +29,23 @@ class BettingPlanner(Targeted, Planner):
 
     def __init__(
         self,
+        *,
         epsilon: float,
         delta: float,
         gamma: float,
-        horizon: int | None,
-        target: str,
-        value_bounds: Bounds | None,
-        value_range: tuple[float, float] | None,
-        policy: Function | None,
-        value: Function | None,
+        horizon: int | None = None,
+        target: Literal["horizon", "infinite"] = "horizon",
+        value_bounds: Bounds | None = None,
+        value_range: tuple[float, float] | None = None,
+        policy: Function | None = None,
+        value: Function | None = None,
     ) -> None:
         self.epsilon = check_accuracy(epsilon)
         self.delta = checks.probability("delta", delta)
         self.gamma, self._horizon = check_gamma_and_horizon(gamma, horizon)
         self.target = checks.choice("target", target, ("horizon", "infinite"))
         self.value_bounds = check_bounds(value_bounds)
-        self.value_range = value_range
-        if value_range is not None:
-            self.value_range = checks.interval("value_range", value_range, "return")
+        self.value_range = checks.value_range(value_range)
         self.policy = check_guidance("policy", policy)
         self.value = check_guidance("value", value)
         self.check_target()

@@ -83,26 +83,26 @@ def return_range(value_range: tuple[float, float] | None, scale: Scale) -> tuple
 
 
 def betting_arrays(
-    kinds: tuple[np.dtype[Any], np.dtype[Any]],
+    planner: Any,
     model: Model,
     scale: Scale,
-    *,
-    gamma: float,
-    epsilon: float,
+    kinds: tuple[np.dtype[Any], np.dtype[Any]],
+    actions: int,
     floor: float,
     span: float,
-    actions: int,
     newest: NDArray[np.float64] = NEWEST,
 ) -> dict[str, NDArray[Any]]:
     """The arrays of a search that bets, without shares of delta, and without an account.
 
     `kinds` are the types of `settings`, with `BETTING_FIELDS`, and of `root`, with `ACCOUNT_FIELDS`.
-    Returns are at least `floor`, and values have the range `span`; epsilon is in the user's units.
+    Returns are at least `floor`, and values have the range `span`.
 
     Raises:
         ValueError: epsilon is too small beside the range of values.
     """
     (lowest, highest), low, width = model.reward_range, scale.low, scale.width
+    horizon = len(scale.sigma) - 1
+    epsilon = planner.gap_for(model, horizon)
     scaled = epsilon / width
     if epsilon > 0.0 and span > _FINEST * scaled:
         raise ValueError(
@@ -118,7 +118,7 @@ def betting_arrays(
     least = min(0.5, _LEAST_FRACTION * resolution / span)
     fractions = 1 + max(0, math.ceil(math.log2(LARGEST_FRACTION / least)))
     settings, root = np.zeros(1, kinds[0]), np.zeros(actions, kinds[1])
-    settings["gamma"], settings["horizon"] = gamma, len(scale.sigma) - 1
+    settings["gamma"], settings["horizon"] = planner.gamma, horizon
     settings["epsilon"], settings["resolution"] = scaled, resolution
     settings["low"], settings["width"] = low, width
     settings["offset"], settings["slope"] = (lowest - low) / width, (highest - lowest) / width

@@ -111,7 +111,15 @@ class Bracket(BettingPlanner):
         value: Function | None = None,
     ) -> None:
         super().__init__(
-            epsilon, delta, gamma, horizon, target, value_bounds, value_range, policy, value
+            epsilon=epsilon,
+            delta=delta,
+            gamma=gamma,
+            horizon=horizon,
+            target=target,
+            value_bounds=value_bounds,
+            value_range=value_range,
+            policy=policy,
+            value=value,
         )
         self.goal = checks.choice("goal", goal, ("action", "value"))
         self.rewards = checks.choice("rewards", rewards, ("unknown", "deterministic"))
@@ -154,9 +162,7 @@ def _make_root(search: Any, model: Any, state: int, ties: Any) -> int:
         arm.upper = root.cap
         raise_floor(arm, settings.floor)
         arm.estimate = PRIOR * root.cap
-        arm.penalty = settings.least
-        arm.asked = settings.log_share
-        arm.pair = NONE
+        arm.penalty, arm.asked, arm.pair = settings.least, settings.log_share, NONE
     return int(status)
 
 

@@ -5,22 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pacplan.algorithms.bracket.constants import (
-    GUESS_WEIGHT,
-    LEAST_SPREAD,
-    LEAST_WEIGHT,
-    MOST_POOLED,
-    NOISE,
-    NOISE_DRAWS,
-    POOL_CALLS,
-    POOL_GROWTH,
-    POOL_WEIGHT,
-    PRIOR_COUNT,
-    PRIOR_LEAST,
-    PRIOR_REWARDS,
-    PRIOR_SLOPE,
-    SPARSE_GROWTH,
-)
+from pacplan.algorithms.bracket import constants
 from pacplan.compiled.jit import called, inlined
 from pacplan.engine.calls import halted
 from pacplan.engine.memory import MemoryBudget
@@ -72,7 +57,7 @@ def grown_pool(pool: Pool, settings: Any, room: MemoryBudget) -> Pool:
     state. (If a model does not say how many a state has, states that have more may not be pooled.)
     """
     steps = pool.values.shape[1]
-    limits = np.array([MOST_POOLED // steps, MOST_POOLED, MOST_POOLED])
+    limits = np.array([constants.MOST_POOLED // steps, constants.MOST_POOLED, constants.MOST_POOLED])
     needed = pool.used + np.array([steps, steps * settings["most_actions"], steps])
     settings["pool_full"] = (needed > limits).any()
     rows = np.minimum(np.maximum(needed, _FIRST_ROOM), limits).tolist()
@@ -179,7 +164,8 @@ def refresh_state(search: Any, place: int, h: int) -> None:
         best = max(best, pooled_value(search, place, action, h))
         calls += pool.pairs[first + action].n
     if pool.guesses.shape[1] > 0 and pool.guesses[place, h] < np.inf:
-        best += GUESS_WEIGHT / (GUESS_WEIGHT + calls) * (pool.guesses[place, h] - best)
+        weight = constants.GUESS_WEIGHT
+        best += weight / (weight + calls) * (pool.guesses[place, h] - best)
     pool.values[place, h] = best
 
 
@@ -196,10 +182,10 @@ def update_pool(search: Any) -> None:
     calls = search.report[0].calls
     if calls < settings.pool_due:
         return
-    growth = POOL_GROWTH if pool.used[0] * 2 <= calls else SPARSE_GROWTH
-    settings.pool_due = int(calls * growth) + POOL_CALLS
-    total, squares, count = PRIOR_REWARDS, 0.0, PRIOR_COUNT
-    noise, again = NOISE * NOISE_DRAWS, NOISE_DRAWS
+    growth = constants.POOL_GROWTH if pool.used[0] * 2 <= calls else constants.SPARSE_GROWTH
+    settings.pool_due = int(calls * growth) + constants.POOL_CALLS
+    total, squares, count = constants.PRIOR_REWARDS, 0.0, constants.PRIOR_COUNT
+    noise, again = constants.NOISE * constants.NOISE_DRAWS, constants.NOISE_DRAWS
     for link in range(pool.used[1]):
         pair = pool.pairs[link]
         if pair.n > 0:
@@ -210,12 +196,13 @@ def update_pool(search: Any) -> None:
             noise += pair.square - pair.reward * mean
             again += pair.n - 1
     mean = total / count
-    spread = max(squares / count - mean * mean, LEAST_SPREAD)
+    spread = max(squares / count - mean * mean, constants.LEAST_SPREAD)
     # If one visit reveals a reward, the prior says nothing more.
-    draws = 0.0 if settings.told else min(max(noise / again / spread, LEAST_WEIGHT), 1.0)
+    draws = 0.0 if settings.told else min(max(noise / again / spread, constants.LEAST_WEIGHT), 1.0)
     settings.prior_draws = draws
+    prior = min(constants.PRIOR_LEAST + constants.PRIOR_SLOPE * mean, 1.0)
     for h in range(levels.size):
-        levels[h].prior = min(PRIOR_LEAST + PRIOR_SLOPE * mean, 1.0) * levels[h].span
+        levels[h].prior = prior * levels[h].span
     for h in range(settings.horizon - 1, -1, -1):
         for place in range(pool.used[0]):
             if halted(search):
@@ -239,8 +226,8 @@ def score_actions(search: Any, at: int, h: int) -> int:
     while link != NONE:
         pair = tree.pairs[link]
         # What was seen after this history counts more than what the pool says of its state.
-        pooled, weight = scratch.score[pair.action], pair.n + POOL_WEIGHT
-        scratch.score[pair.action] = (pair.n * pair.estimate + POOL_WEIGHT * pooled) / weight
+        pooled, weight = scratch.score[pair.action], pair.n + constants.POOL_WEIGHT
+        scratch.score[pair.action] = (pair.n * pair.estimate + constants.POOL_WEIGHT * pooled) / weight
         scratch.link[pair.action] = link
         link = pair.sibling
     return int(node.actions)

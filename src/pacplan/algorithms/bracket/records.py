@@ -12,12 +12,13 @@ from pacplan.algorithms.betting.returns import ACCOUNT_FIELDS
 from pacplan.algorithms.betting.setup import BETTING_FIELDS
 from pacplan.algorithms.bracket.pool import Pool
 from pacplan.engine.search import kernel_arrays
-from pacplan.engine.tree import LINKS, NODE_FIELDS
+from pacplan.engine.tree import BARE_FIELDS, LINKS
 
 # A state of the tree; its `upper` is f, the largest W of its actions.
 NODE = np.dtype(
     [
-        *NODE_FIELDS,
+        *BARE_FIELDS,
+        ("upper", np.float64),
         ("cap", np.float64),  # the largest value: the span, or less if the user knows
         ("estimate", np.float64),
         ("drift", np.float64),  # sum over the parent's draws of d

@@ -13,22 +13,7 @@ import numpy as np
 
 from pacplan.algorithms.betting.bets import NEWEST
 from pacplan.algorithms.betting.returns import allocate, follows
-from pacplan.algorithms.bracket.constants import (
-    EXPLORE_GAIN,
-    EXPLORE_START,
-    FORCED_EVERY,
-    LARGEST,
-    LEAST_WIDTH,
-    MOST_CHANGE,
-    NEAR,
-    REBUILD_GROWTH,
-    ROULETTE_DEPTH,
-    SETTLED,
-    SETTLING_CALLS,
-    TIE,
-    TIED,
-    WORTH_CALLING,
-)
+from pacplan.algorithms.bracket import constants
 from pacplan.algorithms.bracket.pool import pooled_value
 from pacplan.algorithms.bracket.records import EXPLOIT, EXPLORE, FORCED
 from pacplan.algorithms.bracket.upper_bound import pair_gap, refresh_arm, refresh_node, refresh_pair
@@ -44,20 +29,20 @@ def decide(search: Any, ties: Any) -> None:
     """Choose the next episode: exploit the best estimate, or explore what keeps the gap open."""
     root, settings, decision = search.root, search.settings[0], search.decision[0]
     episodes, gaps = search.report[0].episodes, search.scratch.score[: search.root.size]
-    best = argmax_at_random(root.estimate, NONE, TIE, ties)
+    best = argmax_at_random(root.estimate, NONE, constants.TIE, ties)
     decision.best = best
     for a in range(root.size):
         gaps[a] = pair_gap(search, a, best)
     rival = NONE
     # With one action there is nothing to choose, but its value may be asked for.
     if settings.value_goal:
-        rival = argmax_at_random(root.upper, NONE, TIE, ties)
+        rival = argmax_at_random(root.upper, NONE, constants.TIE, ties)
     elif root.size > 1:
-        rival = argmax_at_random(gaps, best, TIE, ties)
+        rival = argmax_at_random(gaps, best, constants.TIE, ties)
     decision.kind = EXPLOIT
-    if (episodes + 1) % FORCED_EVERY == 0:
+    if (episodes + 1) % constants.FORCED_EVERY == 0:
         decision.kind = FORCED
-        decision.play = argmax_at_random(root.upper, NONE, TIE, ties)
+        decision.play = argmax_at_random(root.upper, NONE, constants.TIE, ties)
     elif rival == NONE:
         decision.play = best
     elif settings.epsilon == 0.0 and episodes % 2 != 0:
@@ -68,8 +53,7 @@ def decide(search: Any, ties: Any) -> None:
     elif _exploiting_is_cheaper(search, best, rival):
         decision.play = best
     else:
-        decision.kind = EXPLORE
-        decision.play = rival
+        decision.kind, decision.play = EXPLORE, rival
     if decision.kind == EXPLOIT:
         left = 0.0 if rival == NONE else gaps[rival] * (0.5 if settings.value_goal else 1.0)
         allocate(search, best, left)
@@ -93,15 +77,15 @@ def _exploiting_is_cheaper(search: Any, best: int, rival: int) -> bool:
     arm, hope = root[best], root[best].estimate
     if arm.exploits > 0:
         hope = max(hope, arm.returns / arm.exploits)
-    least = LEAST_WIDTH * min(1.0, settings.resolution)
+    least = constants.LEAST_WIDTH * min(1.0, settings.resolution)
     # What L would have to be for this gap.
     lower = root[rival].upper - gaps[rival]
     below = settings.exploit_cost * (arm.exploits + 1) / max(hope - lower, least)
-    above = 0.0
+    above, near = 0.0, gaps[rival] - constants.TIED * settings.resolution
     for a in range(root.size):
-        if gaps[a] >= gaps[rival] - TIED * settings.resolution and (a != best or settings.value_goal):
+        if gaps[a] >= near and (a != best or settings.value_goal):
             width = max(root[a].upper - root[a].estimate, least)
-            above += (search.calls[a] + EXPLORE_START) / (EXPLORE_GAIN * width)
+            above += (search.calls[a] + constants.EXPLORE_START) / (constants.EXPLORE_GAIN * width)
     return bool(below < above)
 
 
@@ -119,17 +103,19 @@ def adapt(search: Any) -> None:
     for action in range(search.root.size):
         if search.root[action].stale:
             _rebuild(search, action)
-    if arm.pair == NONE or tree.pairs[arm.pair].n == 0 or calls < REBUILD_GROWTH * arm.rebuilt:
+    due = calls >= constants.REBUILD_GROWTH * arm.rebuilt
+    if not due or arm.pair == NONE or tree.pairs[arm.pair].n == 0:
         return
-    change = min(max(tree.pairs[arm.pair].evidence / arm.asked, 1.0 / MOST_CHANGE), MOST_CHANGE)
-    settling = sqrt(1.0 + calls / SETTLING_CALLS)
-    most = LARGEST * settings.kappa * search.levels[0].span / settling
+    change, most = tree.pairs[arm.pair].evidence / arm.asked, constants.MOST_CHANGE
+    change = min(max(change, 1.0 / most), most)
+    settling = sqrt(1.0 + calls / constants.SETTLING_CALLS)
+    most = constants.LARGEST * settings.kappa * search.levels[0].span / settling
     wanted = max(settings.least, min(arm.penalty * change, most))
     ratio = arm.penalty / wanted
-    if 1.0 / NEAR <= ratio <= NEAR and not (wanted <= settings.least and ratio > SETTLED):
+    unsettled = wanted <= settings.least and ratio > constants.SETTLED
+    if 1.0 / constants.NEAR <= ratio <= constants.NEAR and not unsettled:
         return
-    arm.penalty = wanted
-    arm.rebuilt = calls
+    arm.penalty, arm.rebuilt = wanted, calls
     _rebuild(search, play)
 
 
@@ -169,11 +155,11 @@ def optimistic(search: Any, at: int, ties: Any) -> int:
     link = node.first
     while link != NONE:
         upper = tree.pairs[link].upper
-        if upper > best + TIE:
+        if upper > best + constants.TIE:
             best = upper
             chosen = link
             tied = 1
-        elif upper >= best - TIE:
+        elif upper >= best - constants.TIE:
             tied += 1
             if ties.random() * tied < 1.0:
                 chosen = link
@@ -219,7 +205,7 @@ def imagine(search: Any, ties: Any) -> int:
         n = 0 if step.pair == NONE else tree.pairs[step.pair].n
         if h + 1 == settings.horizon and settings.told and n > 0:
             break
-        wide = max(_uncertainty(search, at, step.pair, h), LEAST_WIDTH * settings.resolution)
+        wide = max(_uncertainty(search, at, step.pair, h), constants.LEAST_WIDTH * settings.resolution)
         gains[h] = node.reached * wide / (n + 1)
         steps = h + 1
         if n < settings.cut or steps == settings.horizon:
@@ -237,7 +223,7 @@ def imagine(search: Any, ties: Any) -> int:
         discount *= settings.gamma
     if steps == 0:
         return NONE
-    least = largest(gains[:steps]) * WORTH_CALLING
+    least = largest(gains[:steps]) * constants.WORTH_CALLING
     target = 0
     while gains[target] < least:
         target += 1
@@ -255,7 +241,7 @@ def concluded(search: Any, h: int, estimate: float, ties: Any) -> bool:
     floor.
     """
     settings, decision = search.settings[0], search.decision[0]
-    if decision.kind != EXPLOIT or h < ROULETTE_DEPTH:
+    if decision.kind != EXPLOIT or h < constants.ROULETTE_DEPTH:
         return False
     weight, floor = decision.discount, search.root[decision.play].floor
     # Whatever is done, the whole episode is paid at least the floor.

@@ -42,18 +42,9 @@ class BracketSearch(BettingSearch):
             "decision": np.zeros(1, DECISION),
             "scratch": np.zeros(max(most, stakes, horizon), SCRATCH),
         }
-        deterministic = planner.transitions == "deterministic"
-        super().__init__(
-            planner,
-            query,
-            session,
-            self._scale,
-            arrays | own,
-            pair=PAIR,
-            node=NODE,
-            kind=Search,
-            deterministic=deterministic,
-        )
+        kinds: Any = {"pair": PAIR, "node": NODE, "kind": Search}
+        kinds["deterministic"] = planner.transitions == "deterministic"
+        super().__init__(planner, query, session, self._scale, arrays | own, **kinds)
 
     def make_room(self, episodes: int) -> None:
         """Make room for bets, in the pool, for wider pairs and for another account."""

@@ -22,8 +22,7 @@ class Setup(NamedTuple):
     """What a search starts from."""
 
     scale: Scale
-    arrays: dict[str, NDArray[Any]]
-    """Those of bets, `levels`, `stakes` and `opening`, as in `records.Search`."""
+    arrays: dict[str, NDArray[Any]]  # those of bets, `levels`, `stakes` and `opening`
 
 
 def setup_of(planner: Any, model: Model, horizon: int, actions: int) -> Setup:
@@ -35,17 +34,9 @@ def setup_of(planner: Any, model: Model, horizon: int, actions: int) -> Setup:
     gamma = planner.gamma
     scale = scale_of(model, gamma, horizon)
     floor, ceiling = return_range(planner.value_range, scale)
-    arrays = betting_arrays(
-        (SETTINGS, ARM),
-        model,
-        scale,
-        gamma=gamma,
-        epsilon=planner.gap_for(model, horizon),
-        floor=floor,
-        span=ceiling - floor,
-        actions=actions,
-        newest=STEADY if horizon <= constants.STEADY_HORIZON else NEWEST,
-    )
+    newest = STEADY if horizon <= constants.STEADY_HORIZON else NEWEST
+    range_, kinds = (floor, ceiling - floor), (SETTINGS, ARM)
+    arrays = betting_arrays(planner, model, scale, kinds, actions, *range_, newest)
     settings = arrays["settings"]
     resolution = float(settings["resolution"][0])
     _declare(settings, planner, model, horizon)

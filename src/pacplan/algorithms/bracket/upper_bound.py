@@ -44,9 +44,7 @@ def _second_maximum(search: Any, at: int, link: int, h: int, top: float, seen: i
     unseen = -np.inf
     if seen < search.problem[0].successors:
         unseen = pair.drift / n - settings.gamma * (top - search.levels[h + 1].span)
-    counted = 0
-    k = 0
-    entropy = 0.0
+    counted, k, entropy = 0, 0, 0.0
     outcome = pair.child
     while outcome != NONE:
         node = tree.nodes[outcome]
@@ -125,8 +123,7 @@ def refresh_node(search: Any, at: int) -> None:
             upper = pair.upper
             evidence = pair.evidence
         link = pair.sibling
-    node.upper = upper
-    node.evidence = evidence
+    node.upper, node.evidence = upper, evidence
 
 
 @inlined

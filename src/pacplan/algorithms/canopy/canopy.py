@@ -1,10 +1,11 @@
 """Canopy: the algorithm on one page. docs/canopy.md has the proof; names are those of the proof."""
 
 from math import ceil
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
+from pacplan.algorithms.betting.bets import ABOVE, bet_on_grid, learn_moments
 from pacplan.algorithms.betting.planner import BettingPlanner
 from pacplan.algorithms.betting.returns import accounts_have_room, raise_floor
 from pacplan.algorithms.canopy.constants import PILOTS
@@ -16,19 +17,16 @@ from pacplan.algorithms.canopy.growth import (
     leaf_value,
     open_node,
 )
-from pacplan.algorithms.canopy.learning import learn_repeats
 from pacplan.algorithms.canopy.records import CHOOSE, DECIDE, FORCED_EPISODE, GROW, PLAY, TREE, Search
 from pacplan.algorithms.canopy.search import CanopySearch
 from pacplan.algorithms.canopy.shape import first_shape, state_value
 from pacplan.algorithms.canopy.tasks import choose_action, decide, finish_task, satisfied, take_step
-from pacplan.algorithms.canopy.upper_bound import bet_forced_tree, bet_tree
 from pacplan.algorithms.common.confidence import ranges_assumed
 from pacplan.compiled.jit import inlined
 from pacplan.engine import steps
 from pacplan.engine.calls import BAD_ANSWER, CHUNK_DONE, NO_ROOM, RULE, break_promise
 from pacplan.engine.query import Query
 from pacplan.engine.tree import NONE, add_node, add_pair
-from pacplan.models.knowledge import Bounds, Function
 from pacplan.models.protocol import Model, Session
 
 
@@ -43,45 +41,23 @@ class Canopy(BettingPlanner):
     in `Bracket`. The search stops when max_{a != b} U(a) - L(b) <= epsilon for some b, its answer.
     docs/canopy.md has the proof. Where successors recur, `Bracket` mostly needs fewer calls.
 
-    **What is guaranteed.** With probability at least 1 - delta, at all times, L(a) <= Q(a) for every
-    action of the state, and Q(a*) <= U(a*) for an optimal one (the upper bound of another action may
-    lie below its value). So max L <= V <= max U, and whenever the search ends, the action returned is
-    `plan.gap`-optimal in the problem of H steps. For the infinite horizon add w gamma^H / (1 - gamma),
-    w the width of the rewards; `target="infinite"` does so and stops at epsilon in all.
+    What is guaranteed is what `Bracket` guarantees.
 
     Args:
         epsilon: how far from optimal the answer may be, in the model's reward units. 0 stops only when
             the action is proven optimal, so it needs a budget or a deadline.
         delta: probability with which the guarantee may fail.
         gamma: discount in [0, 1]; 1 needs an explicit horizon.
-        horizon: number of steps H; by default as for `Bracket`.
-        target: "horizon": epsilon-optimal in the problem of H steps; "infinite": in the
-            infinite-horizon discounted problem.
-        value_bounds: as for `Bracket`; only the upper one helps, as the value of a leaf.
-        value_range: as for `Bracket`.
-        policy: as for `Bracket`. It only steers.
-        value: as for `Bracket`. The better it is, the smaller the trees. It only steers.
+        horizon: number of steps H; by default as for `Bracket`, like all settings below.
+        target: "horizon" or "infinite".
+        value_bounds: only the upper one helps, as the value of a leaf.
+        value_range: bounds on every discounted return.
+        policy: a policy that may be good. It only steers.
+        value: guesses of optimal values. The better they are, the smaller the trees. They only steer.
     """
 
     name = "canopy"
     kind_matters = True
-
-    def __init__(
-        self,
-        *,
-        epsilon: float,
-        delta: float,
-        gamma: float,
-        horizon: int | None = None,
-        target: Literal["horizon", "infinite"] = "horizon",
-        value_bounds: Bounds | None = None,
-        value_range: tuple[float, float] | None = None,
-        policy: Function | None = None,
-        value: Function | None = None,
-    ) -> None:
-        super().__init__(
-            epsilon, delta, gamma, horizon, target, value_bounds, value_range, policy, value
-        )
 
     def start(self, query: Query, session: Session) -> CanopySearch:
         return CanopySearch(self, query, session)
@@ -164,16 +140,57 @@ def _grow(search: Any, model: Any, ties: Any) -> int:
     frame = search.frames[task.start]
     if task.kind == FORCED_EPISODE:
         # It was grown to choose a step of the episode.
-        task.play = frame.chosen
-        task.phase = PLAY
+        task.play, task.phase = frame.chosen, PLAY
         return CHUNK_DONE
     calls = search.report[0].calls - task.began
     if task.kind == TREE:
-        learn_repeats(search)
-        bet_tree(search, task.action, frame.best, search.levels[0].most)
+        _bet_tree(search, task.action, frame.best, search.levels[0].most)
         search.root[task.action].tree_calls += calls
     else:
-        bet_forced_tree(search, task.action, frame.best, search.levels[0].most)
+        _bet_forced_tree(search, task.action, frame.best, search.levels[0].most)
         task.forced_spent += calls
     finish_task(search, model)
     return CHUNK_DONE
+
+
+@inlined
+def _bet_tree(search: Any, action: int, x: float, most: float) -> None:
+    """Bet on the value x <= most of a tree whose shape was fixed before it began, then learn from it.
+
+    Its conditional mean is at least Q, so for every m <= Q the wealth at m, staked on values below m,
+    is a supermartingale. A point of the grid counts as proven only when every higher one is: then
+    U <= Q needs the last point up to Q to have been reached.
+    """
+    settings, arm, moments = search.settings[0], search.root[action], search.tree_moments[action]
+    wealth, step = search.tree_wealth[action], settings.step
+    if arm.trees == 0:
+        search.tree_wealth[action] = 1.0 / wealth.shape[1]
+    if arm.trees >= PILOTS:
+        # No mean of trees exceeds R_0, so points from there on need no bets.
+        top = ceil(min(float(arm.ceiling), most / step))
+        share = settings.delta_tree
+        ceiling = bet_on_grid(wealth, moments, arm.recent, x, most, step, top, ABOVE, share)
+        if ceiling < arm.ceiling:
+            arm.ceiling = ceiling
+            arm.upper = min(arm.upper, ceiling * step)
+    learn_moments(moments, arm.recent, x)
+    arm.centre += (x - arm.centre) / (arm.recent + 1)
+    arm.recent += 1
+    arm.trees += 1
+
+
+@inlined
+def _bet_forced_tree(search: Any, action: int, x: float, most: float) -> None:
+    """Bet on the value of a forced tree, in an account of its own, for the proof of termination."""
+    settings, arm = search.settings[0], search.root[action]
+    wealth, step = search.forced_tree_wealth[action], settings.forced_step
+    if arm.forced_trees == 0:
+        search.forced_tree_wealth[action] = 1.0
+    arm.forced_trees += 1
+    share, nothing = settings.delta_forced_tree / wealth.shape[1], search.moments[action, :0]
+    ceiling = bet_on_grid(
+        wealth, nothing, arm.forced_trees, x, most, step, arm.forced_ceiling, ABOVE, share
+    )
+    if ceiling < arm.forced_ceiling:
+        arm.forced_ceiling = ceiling
+        arm.upper = min(arm.upper, ceiling * step)

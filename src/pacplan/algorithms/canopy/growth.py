@@ -160,8 +160,7 @@ def _take_in(search: Any, h: int, successor: int, x: float, v: float, ended: boo
     frame.turn += 1
     if frame.turn == frame.actions:
         frame.squares += (frame.total / frame.actions) ** 2
-        frame.total = 0.0
-        frame.turn = 0
+        frame.total, frame.turn = 0.0, 0
         frame.rounds += 1
 
 
@@ -185,15 +184,13 @@ def _weigh(search: Any, h: int) -> None:
     """All draws are made: find the means, and with which action to begin."""
     task, frame, level = search.task[0], search.frames[h], search.levels[h]
     learn_noise(search, h)
-    frame.top = 0
-    frame.best = -np.inf
+    frame.top, frame.best = 0, -np.inf
     for j in range(frame.actions):
         stats = search.action_stats[frame.stats + j]
         stats.m /= level.width
         if stats.m > search.action_stats[frame.stats + frame.top].m:
             frame.top = j
-    frame.phase = EXPAND
-    frame.chosen = frame.top
+    frame.phase, frame.chosen = EXPAND, frame.top
     if h + 1 == task.leaf:
         # Leaves have J = v.
         frame.best = search.action_stats[frame.stats + frame.top].m
@@ -218,13 +215,9 @@ def _expand(search: Any, model: Any, ties: Any) -> int:
     while frame.child < level.kept:
         drawn = search.draws[frame.draws + frame.turn * level.kept + frame.child]
         if drawn.alive:
-            after = search.levels[h + 1]
             slot = search.shared[_place(search.shared, task.number, h + 1, drawn.state)]
             if slot.tree != task.number:
-                status = open_node(search, model, h + 1, drawn.state, NONE)
-                after.fresh += status == CHUNK_DONE
-                return int(status)
-            after.asked += 1
+                return int(open_node(search, model, h + 1, drawn.state, NONE))
             frame.surplus += slot.value - drawn.v
         frame.child += 1
     stats = search.action_stats[frame.stats + frame.turn]

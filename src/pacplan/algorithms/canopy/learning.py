@@ -213,16 +213,3 @@ def learn_node(search: Any, h: int) -> None:
     for j in range(frame.actions):
         guess = search.action_stats[frame.stats + j].guess
         note(search, h, frame.state, j, (guess - mean) / level.width)
-
-
-@inlined
-def learn_repeats(search: Any) -> None:
-    """Learn from a complete tree how often states recur, by depth."""
-    for h in range(1, search.task[0].leaf):
-        level = search.levels[h]
-        asked, fresh = float(level.asked), float(level.fresh)
-        if asked >= 2.0 and fresh > 0.0:
-            again = asked - fresh
-            level.trees += 1.0
-            rate = 2.0 * again / (fresh * asked + fresh * again)
-            level.repeats = blended(level.repeats, rate, level.trees)

@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from pacplan.algorithms.betting.returns import ACCOUNT_FIELDS
 from pacplan.algorithms.betting.setup import BETTING_FIELDS
 from pacplan.engine.search import kernel_arrays
-from pacplan.engine.tree import LINKS
 
 # An action of the root: the accounts of its trees and of its episodes.
 ARM = np.dtype(
@@ -59,8 +58,6 @@ LEVEL = np.dtype(
         ("high", np.float64),  # u_h
         ("jitter", np.float64),  # variance expected of Y
         ("spread", np.float64),  # standard deviation expected of J - v
-        ("asked", np.int64),  # successors continued ...
-        ("fresh", np.int64),  # ... and how many of these were not known already
         # What steers, learnt:
         ("noise", np.float64),  # variance of r + gamma v over the draws of a pair
         ("noises", np.float64),
@@ -70,8 +67,6 @@ LEVEL = np.dtype(
         ("opened", np.float64),  # actions expanded in a node
         ("actions", np.float64),  # of a node
         ("nodes", np.float64),
-        ("repeats", np.float64),  # one over the number of states
-        ("trees", np.float64),
         ("value", np.float64),  # mean of J ...
         ("scatter", np.float64),  # ... and its variance
         ("earned", np.float64),  # mean of what exploit episodes earned from here on
@@ -169,7 +164,6 @@ DRAWN = np.dtype([("state", np.int64), ("v", np.float64), ("alive", np.bool_)], 
 SLOT = np.dtype([("state", np.int64), ("tree", np.int64), ("h", np.int64), ("value", np.float64)])
 CELL = np.dtype([("key", np.int64), ("count", np.float64), ("centre", np.float64)])
 NOTE = np.dtype([("h", np.int64), ("state", np.int64), ("action", np.int64), ("value", np.float64)])
-PAIR = np.dtype([*LINKS], align=True)
 
 
 @kernel_arrays

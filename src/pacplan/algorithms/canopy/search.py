@@ -8,39 +8,13 @@ from numpy.typing import NDArray
 
 from pacplan.algorithms.betting.planner import BettingSearch
 from pacplan.algorithms.betting.setup import Scale, betting_arrays, return_range, scale_of
-from pacplan.algorithms.canopy.constants import (
-    BELOW_SHARE,
-    CELLS,
-    FIRST_CURVE,
-    FIRST_NOISE,
-    FIRST_VALUE,
-    MOST_COORDINATES,
-    NOTES,
-    OPENED,
-    ORDINARY_SHARE,
-    RESOLUTIONS,
-    SHARED,
-)
+from pacplan.algorithms.canopy import constants, records
 from pacplan.algorithms.canopy.growth import copy_shared
-from pacplan.algorithms.canopy.records import (
-    ACTION_STATS,
-    ARM,
-    CELL,
-    DRAWN,
-    FRAME,
-    LEVEL,
-    NOTE,
-    PAIR,
-    SETTINGS,
-    SLOT,
-    TASK,
-    Search,
-)
 from pacplan.compiled.tiered import run
 from pacplan.engine import steps
 from pacplan.engine.query import Query
 from pacplan.engine.search_tree import Reader
-from pacplan.engine.tree import MOST_COUNTED
+from pacplan.engine.tree import LINKS, MOST_COUNTED
 from pacplan.models.protocol import Session
 
 if TYPE_CHECKING:
@@ -59,22 +33,15 @@ class CanopySearch(BettingSearch):
         model, actions, delta = query.model, len(query.actions), planner.delta
         horizon = planner.horizon_for(model, query.budget)
         scale = scale_of(model, planner.gamma, horizon)
-        arrays: dict[str, Any] = betting_arrays(
-            (SETTINGS, ARM),
-            model,
-            scale,
-            gamma=planner.gamma,
-            epsilon=planner.gap_for(model, horizon),
-            floor=return_range(planner.value_range, scale)[0],
-            span=scale.span,
-            actions=actions,
-        )
-        settings, task = arrays["settings"], np.zeros(1, TASK)
-        below, above = BELOW_SHARE * delta, (1.0 - BELOW_SHARE) * delta
-        settings["delta_tree"] = ORDINARY_SHARE * above
-        settings["delta_exploit"] = ORDINARY_SHARE * below
-        settings["delta_forced_tree"] = (1.0 - ORDINARY_SHARE) * above
-        settings["delta_forced"] = (1.0 - ORDINARY_SHARE) * below
+        floor, kinds = return_range(planner.value_range, scale)[0], (records.SETTINGS, records.ARM)
+        arrays: dict[str, Any]
+        arrays = betting_arrays(planner, model, scale, kinds, actions, floor, scale.span)
+        settings, task = arrays["settings"], np.zeros(1, records.TASK)
+        below, above = constants.BELOW_SHARE * delta, (1.0 - constants.BELOW_SHARE) * delta
+        settings["delta_tree"] = constants.ORDINARY_SHARE * above
+        settings["delta_exploit"] = constants.ORDINARY_SHARE * below
+        settings["delta_forced_tree"] = (1.0 - constants.ORDINARY_SHARE) * above
+        settings["delta_forced"] = (1.0 - constants.ORDINARY_SHARE) * below
         settings["reserve"], settings["may_end"] = 1.0, model.may_end
         arrays["root"]["upper"], task["policy"] = scale.span, planner.policy is not None
         arrays |= {
@@ -84,22 +51,23 @@ class CanopySearch(BettingSearch):
             "tree_moments": arrays["moments"].copy(),
             "tree_wealth": np.zeros((actions, *arrays["wealth"].shape[1:])),
             "forced_tree_wealth": np.zeros((actions, *arrays["forced_wealth"].shape[1:])),
-            "frames": np.zeros(horizon, FRAME),
+            "frames": np.zeros(horizon, records.FRAME),
             "looks": np.zeros(actions),
             "paid": np.zeros(horizon),
-            "action_stats": np.zeros(_FIRST_ROOM, ACTION_STATS),
-            "draws": np.zeros(_FIRST_ROOM, DRAWN),
-            "shared": np.zeros(SHARED, SLOT),
-            "cells": np.zeros(CELLS, CELL),
-            "notes": np.zeros(NOTES, NOTE),
-            "keys": np.zeros(2 * RESOLUTIONS + 4, np.int64),
-            "point": np.zeros(MOST_COORDINATES),
-            "origin": np.zeros(MOST_COORDINATES),
-            "extent": np.zeros(MOST_COORDINATES),
+            "action_stats": np.zeros(_FIRST_ROOM, records.ACTION_STATS),
+            "draws": np.zeros(_FIRST_ROOM, records.DRAWN),
+            "shared": np.zeros(constants.SHARED, records.SLOT),
+            "cells": np.zeros(constants.CELLS, records.CELL),
+            "notes": np.zeros(constants.NOTES, records.NOTE),
+            "keys": np.zeros(2 * constants.RESOLUTIONS + 4, np.int64),
+            "point": np.zeros(constants.MOST_COORDINATES),
+            "origin": np.zeros(constants.MOST_COORDINATES),
+            "extent": np.zeros(constants.MOST_COORDINATES),
             "seed": np.zeros(4, np.uint64),
             "after": np.zeros(4, np.uint64),
         }
-        super().__init__(planner, query, session, scale, arrays, pair=PAIR, kind=Search, run=steps.work)
+        engine: Any = {"pair": np.dtype(LINKS), "kind": records.Search, "run": steps.work}
+        super().__init__(planner, query, session, scale, arrays, **engine)
         self.memory.request(sum(array.nbytes for array in arrays.values()))
 
     def make_room(self, episodes: int) -> None:
@@ -111,14 +79,10 @@ class CanopySearch(BettingSearch):
         shared = self.arrays["shared"]
         if 2 * (int(task["shared"]) + self.horizon + 1) > len(shared):
             self.memory.request(2 * shared.nbytes)
-            larger = np.zeros(2 * len(shared), SLOT)
+            larger = np.zeros(2 * len(shared), records.SLOT)
             run(copy_shared, len(larger), shared, larger, int(task["number"]))
             self.arrays["shared"] = larger
         super().make_room(episodes)
-
-    def estimates(self) -> NDArray[np.float64]:
-        """Estimates of the root's actions; NaN for those never tried, whose estimates are a prior."""
-        return np.where(self.root["trees"] > 0, self.in_units(self.root["estimate"]), np.nan)
 
     @property
     def best(self) -> int:
@@ -134,13 +98,13 @@ class CanopySearch(BettingSearch):
 
 def _levels(planner: "Canopy", scale: Scale, may_end: bool) -> NDArray[Any]:
     """What is known by depth before the first call."""
-    levels = np.zeros(len(scale.sigma), LEVEL)
+    levels = np.zeros(len(scale.sigma), records.LEVEL)
     levels["span"] = span = scale.sigma[::-1]
     levels["ended"] = -scale.low / scale.width * span
     most = math.inf if planner.value_range is None else planner.value_range[1]
     known = (most - scale.low * span) / scale.width
     levels["cap"] = np.minimum(span, np.maximum(known, levels["ended"] if may_end else 0.0))
-    levels["noise"], levels["curve"] = FIRST_NOISE, FIRST_CURVE
-    levels["misfit"], levels["opened"] = FIRST_NOISE, OPENED
-    levels["value"], levels["scatter"] = FIRST_VALUE * span, (0.2 * span) ** 2
+    levels["noise"], levels["curve"] = constants.FIRST_NOISE, constants.FIRST_CURVE
+    levels["misfit"], levels["opened"] = constants.FIRST_NOISE, constants.OPENED
+    levels["value"], levels["scatter"] = constants.FIRST_VALUE * span, (0.2 * span) ** 2
     return levels

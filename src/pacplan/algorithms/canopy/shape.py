@@ -10,23 +10,7 @@ from math import exp, inf, log
 from typing import Any
 
 from pacplan.algorithms.betting.bets import MOST_STAKE
-from pacplan.algorithms.canopy.constants import (
-    ABOVE_PART,
-    CLIP,
-    FIRST_VALUE,
-    GAIN,
-    LARGEST_GAIN,
-    LEAST_EDGE,
-    MOST_CHANGES,
-    MOST_DRAWS,
-    MOST_PART,
-    OPENED,
-    PATIENCE,
-    PILOT_CALLS,
-    PILOT_WIDTH,
-    RESHAPE_GROWTH,
-    STEADY,
-)
+from pacplan.algorithms.canopy import constants
 from pacplan.compiled.jit import inlined
 
 _KINDS = 6  # of changes at one depth
@@ -36,13 +20,13 @@ _LEAST = 1e-12  # stands for a variance of 0
 @inlined
 def blended(mean: float, x: float, seen: float) -> float:
     """A mean after one more observation, the `seen`-th; old ones are forgotten slowly."""
-    return mean + (x - mean) / min(seen, STEADY)
+    return mean + (x - mean) / min(seen, constants.STEADY)
 
 
 @inlined
 def limits(level: Any, may_end: bool) -> tuple[float, float]:
     """The range to which learnt values of a depth are cut."""
-    reach = CLIP * level.scatter**0.5
+    reach = constants.CLIP * level.scatter**0.5
     low, high = max(level.value - reach, 0.0), min(level.value + reach, level.cap)
     if may_end:
         low, high = min(low, level.ended), max(high, level.ended)
@@ -89,7 +73,6 @@ def _freeze_ranges(search: Any) -> None:
         low, high = limits(level, settings.may_end)
         level.high = min(high, level.most)
         level.low = min(low, level.high)
-        level.asked = level.fresh = 0
         rest = 0.0
         if h + 1 < leaf:
             rest = settings.gamma * settings.gamma * (max(after.misfit, 0.0) + after.jitter)
@@ -98,19 +81,11 @@ def _freeze_ranges(search: Any) -> None:
 
 
 @inlined
-def _distinct(asked: float, repeats: float) -> float:
-    """How many of the states that a number of draws asks for are different."""
-    if asked * repeats < 1e-6:
-        return asked
-    return float(-(exp(-asked * repeats) - 1.0) / repeats)
-
-
-@inlined
 def state_value(level: Any) -> float:
     """Roughly the mean value of states at a depth."""
     if level.earnings > 0.0:
         return float(level.earned)
-    return float(min(FIRST_VALUE * level.span, level.cap))
+    return float(min(constants.FIRST_VALUE * level.span, level.cap))
 
 
 @inlined
@@ -131,13 +106,13 @@ def _forecast(search: Any, shape: Any, leaf: int) -> tuple[float, float, float, 
         if h > 0:
             # It grows with the variance, and for large noise with the standard deviation only.
             gain = level.curve * variance / max(level.noise, _LEAST)
-            bias += gamma**h * gain / (1.0 + gain / (LARGEST_GAIN * max(variance, _LEAST) ** 0.5))
+            most_gain = constants.LARGEST_GAIN * max(variance, _LEAST) ** 0.5
+            bias += gamma**h * gain / (1.0 + gain / most_gain)
         rest = gamma * gamma * (max(level.misfit, 0.0) + variance)
     calls = float(shape[0, 0])
     nodes = float(shape[1, 0])
     for h in range(1, leaf):
         level = levels[h]
-        nodes = _distinct(nodes, level.repeats)
         calls += nodes * level.actions * shape[0, h]
         nodes *= level.opened * shape[1, h]
     return calls, bias, variance, most
@@ -148,17 +123,17 @@ def _price(search: Any, shape: Any, leaf: int, mean: float, slack: float) -> flo
     """Calls that it takes to prove that an action of value `mean` is below that plus the slack."""
     settings = search.settings[0]
     calls, bias, variance, most = _forecast(search, shape, leaf)
-    if calls > max(PILOT_CALLS, MOST_PART * search.report[0].calls):
+    if calls > max(constants.PILOT_CALLS, constants.MOST_PART * search.report[0].calls):
         return inf
     edge = slack - bias
-    least = LEAST_EDGE * settings.resolution
+    least = constants.LEAST_EDGE * settings.resolution
     if edge < least:
         edge = least * exp(max((edge - least) / least, -300.0))
     square = variance + edge * edge
     room = max(most - mean - slack, settings.step)
     stake = min(edge / square, MOST_STAKE / room)
     rate = stake * edge - 0.5 * stake * stake * square
-    return float(calls * (PATIENCE - log(settings.delta_tree)) / rate)
+    return float(calls * (constants.PATIENCE - log(settings.delta_tree)) / rate)
 
 
 @inlined
@@ -183,7 +158,7 @@ def _change(shape: Any, horizon: int, move: int, leaf: int) -> int:
     if move == 0:
         if leaf == horizon:
             return 0
-        shape[0, leaf] = PILOT_WIDTH
+        shape[0, leaf] = constants.PILOT_WIDTH
         shape[1, leaf] = 1
         if leaf > 0:
             shape[1, leaf - 1] = 1
@@ -195,7 +170,7 @@ def _change(shape: Any, horizon: int, move: int, leaf: int) -> int:
     both, alone = kind % 3 == 2, kind % 3 == 0
     c = _stepped(shape[0, h], direction if both or alone else 0)
     d = _stepped(shape[1, h], 0 if alone else direction)
-    if (last and not alone) or d < 1 or c > MOST_DRAWS or (alone and c < (1 if last else d)):
+    if (last and not alone) or d < 1 or c > constants.MOST_DRAWS or (alone and c < (1 if last else d)):
         return 0
     shape[0, h] = c if last else max(c, d)
     shape[1, h] = d
@@ -211,16 +186,16 @@ def reshape(search: Any, action: int, best: float) -> None:
     arm, settings, shapes = search.root[action], search.settings[0], search.shapes
     if arm.trees < arm.due:
         return
-    arm.due = int(RESHAPE_GROWTH * arm.trees) + 1
+    arm.due = int(constants.RESHAPE_GROWTH * arm.trees) + 1
     mean = arm.centre - arm.bias
-    slack = ABOVE_PART * max(best + settings.epsilon - mean, 0.0)
+    slack = constants.ABOVE_PART * max(best + settings.epsilon - mean, 0.0)
     first = search.root.size
     _copy(search, action, first, arm.leaf)
     shapes[first + 1, :, : arm.leaf] = 1
     price, leaf, changes = _improve(search, first, arm.leaf, mean, slack)
     # From the smallest tree the way may be another.
     other, depth, _ = _improve(search, first + 1, arm.leaf, mean, slack)
-    if other < GAIN * price:
+    if other < constants.GAIN * price:
         leaf, changes, first = depth, 1, first + 1
     _, bias, _, _ = _forecast(search, shapes[first], leaf)
     if changes > 0:
@@ -239,8 +214,8 @@ def _improve(search: Any, at: int, leaf: int, mean: float, slack: float) -> tupl
     shapes, trial, horizon = search.shapes, search.root.size + 2, search.settings[0].horizon
     price = _price(search, shapes[at], leaf, mean, slack)
     changes = 0
-    while changes < MOST_CHANGES:
-        found, best_move, best_leaf = GAIN * price, -1, 0
+    while changes < constants.MOST_CHANGES:
+        found, best_move, best_leaf = constants.GAIN * price, -1, 0
         for move in range(2 + _KINDS * leaf):
             _copy(search, at, trial, leaf)
             there = _change(shapes[trial], horizon, move, leaf)
@@ -261,15 +236,15 @@ def first_shape(search: Any, action: int) -> None:
     """The shape of pilot trees: deep enough to matter, if that is not too dear."""
     settings, levels, arm = search.settings[0], search.levels, search.root[action]
     leaf, nodes = 1, 1.0
-    calls = float(PILOT_WIDTH)
+    calls = float(constants.PILOT_WIDTH)
     while leaf < settings.horizon:
-        open_bias = settings.gamma**leaf * (1.0 - FIRST_VALUE) * levels[leaf].span
-        calls += nodes * levels[leaf].actions * PILOT_WIDTH
-        if open_bias <= 0.3 * settings.resolution or (leaf > 1 and calls > PILOT_CALLS):
+        open_bias = settings.gamma**leaf * (1.0 - constants.FIRST_VALUE) * levels[leaf].span
+        calls += nodes * levels[leaf].actions * constants.PILOT_WIDTH
+        if open_bias <= 0.3 * settings.resolution or (leaf > 1 and calls > constants.PILOT_CALLS):
             break
-        nodes *= OPENED * levels[leaf].actions
+        nodes *= constants.OPENED * levels[leaf].actions
         leaf += 1
     arm.leaf = leaf
-    search.shapes[action, 0, :leaf] = PILOT_WIDTH
+    search.shapes[action, 0, :leaf] = constants.PILOT_WIDTH
     search.shapes[action, 1, :leaf] = 1
     _, arm.bias, _, _ = _forecast(search, search.shapes[action], leaf)

@@ -87,8 +87,7 @@ def _forced_calls(search: Any) -> float:
     """Calls that the next forced tree or episode takes at most, if no state has more actions."""
     task, horizon = search.task[0], search.settings[0].horizon
     width = 1.0 + task.forced // (2 * search.root.size)
-    calls = 1.0
-    nodes = 1.0
+    calls = nodes = 1.0
     for _ in range(1, horizon):
         nodes *= task.most_actions * width
         calls += nodes * horizon
@@ -142,8 +141,7 @@ def choose_action(search: Any, model: Any) -> int:
     """Choose the action of a step: the largest estimate, after a look ahead where there is none."""
     task = search.task[0]
     if task.h == 0:
-        task.play = task.action
-        task.phase = PLAY
+        task.play, task.phase = task.action, PLAY
         return CHUNK_DONE
     if task.look == 0:
         actions, status = count_actions(search, model, task.state, task.h)
@@ -166,8 +164,7 @@ def choose_action(search: Any, model: Any) -> int:
         if advised == handles.BAD_ADVICE:
             return int(break_promise(search, BAD_ANSWER, task.state, 0, task.h, 0.0))
         if advised != handles.NO_ADVICE:
-            task.play = advised
-            task.phase = PLAY
+            task.play, task.phase = advised, PLAY
             return CHUNK_DONE
     if task.look > 0:
         _choose_seen(search)

@@ -177,5 +177,4 @@ def refresh_node(search: Any, at: int, h: int, ties: Any) -> None:
                 favourite = link
         link = pair.sibling
     node.upper = min(upper, node.upper) if search.bounded else upper
-    node.lower = lower
-    node.favourite = favourite
+    node.lower, node.favourite = lower, favourite

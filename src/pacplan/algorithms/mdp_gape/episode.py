@@ -31,7 +31,7 @@ _GROWTH, _MORE = 1.05, 20
 class Search:
     """What MDP-GapE's episodes work on."""
 
-    graph: Graph | None  # None if nodes are not merged
+    graph: Graph  # None if nodes are not merged
     epsilon: float
     tie: float  # bounds that differ by less are tied
     slack: float  # covers the rounding of a sum of bounds
@@ -58,9 +58,7 @@ def _decide(search: Any, ties: Any) -> None:
         play = argmax_at_random(upper, NONE, search.tie, ties)
     else:
         play = wider(upper, lower, best, challenger, search.tie, ties)
-    decision.stands = 1
-    decision.best = best
-    decision.play = play
+    decision.stands, decision.best, decision.play = 1, best, play
 
 
 @episodes.finished.register(Search)
@@ -101,8 +99,7 @@ def _add_unvisited(search: Any, at: int, action: int, h: int) -> int:
     """A pair for an action that is tried for the first time."""
     link = add_pair(search.tree, at, action)
     pair, values = search.tree.pairs[link], search.values[search.problem[0].horizon - h]
-    pair.upper = values.node_upper
-    pair.lower = values.node_lower
+    pair.upper, pair.lower = values.node_upper, values.node_lower
     if search.bounded:
         pair.upper = min(pair.upper, search.tree.nodes[at].upper)
     return link
@@ -162,8 +159,7 @@ def _update(search: Any, model: Any, length: int, ties: Any) -> None:
             refresh_node(search, step.node, h, ties)
         else:
             arm = search.root[pair.action]
-            arm.upper = pair.upper
-            arm.lower = pair.lower
+            arm.upper, arm.lower = pair.upper, pair.lower
     search.decision[0].stands = 0
 
 
@@ -177,17 +173,14 @@ def _make_root(search: Any, model: Any, state: int, ties: Any) -> int:
     for action in range(search.root.size):
         arm = search.root[action]
         arm.upper = search.tree.nodes[0].upper
-        arm.lower = search.values[search.problem[0].horizon].node_lower
-        arm.pair = NONE
+        arm.lower, arm.pair = search.values[search.problem[0].horizon].node_lower, NONE
     return status
 
 
 @episodes.has_room.register(Search)
 def _has_room(search: Any) -> bool:
-    rows = search.report[0].episodes + 2
-    return bool(
-        rows <= search.radii.shape[0] and graph_has_room(search.graph, search.problem[0].horizon)
-    )
+    enough = search.report[0].episodes + 2 <= search.radii.shape[0]
+    return bool(enough and graph_has_room(search.graph, search.problem[0].horizon))
 
 
 @episodes.acting_node.register(Search)
@@ -196,24 +189,25 @@ def _acting_node(search: Any, node: int) -> int:
 
 
 @inlined
-def _sweep(graph: Graph | None, search: Any, ties: Any) -> None:
+def _sweep(graph: Graph, search: Any, ties: Any) -> None:
     """Renew all bounds of a merged graph, from the last step to the first, unless nothing was learnt.
 
     Every pair then benefits from what was seen on any path to the states that follow it.
     """
     if graph is None:
         return
-    decision, report, nodes = search.decision[0], search.report[0], search.tree.nodes
+    decision, report, tree = search.decision[0], search.report[0], search.tree
     if decision.swept >= report.episodes:
         return
     decision.swept = report.episodes
+    # A node may lie before its parents in the tree.
     for h in range(search.problem[0].horizon - 1, -1, -1):
-        at = graph.heads[h]
-        while at != NONE:
-            if halted(search):
-                return
-            _renew(search, at, h, ties)
-            at = nodes[at].peer
+        for at in range(tree.used[0] - 1, -1, -1):
+            node = tree.nodes[at]
+            if node.depth == h and node.same == at and node.actions > 0:
+                if halted(search):
+                    return
+                _renew(search, at, h, ties)
     decision.due = int(_GROWTH * report.calls) + _MORE
     decision.stands = 0
 
@@ -234,7 +228,6 @@ def _renew(search: Any, at: int, h: int, ties: Any) -> None:
             refresh_pair(search, h)
             if h == 0:
                 arm = search.root[pair.action]
-                arm.upper = pair.upper
-                arm.lower = pair.lower
+                arm.upper, arm.lower = pair.upper, pair.lower
         link = pair.sibling
     refresh_node(search, at, h, ties)

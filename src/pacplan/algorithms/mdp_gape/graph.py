@@ -5,49 +5,32 @@ Its `same` names the node that holds the state's actions and bounds: itself, or 
 made for the same state and depth.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pacplan.compiled.jit import inlined
-from pacplan.engine.merge_table import MergeTable, empty_table, has_room, merge
+from pacplan.engine.merge_table import MergeTable, has_room, merge
 from pacplan.engine.tree import NODE_FIELDS, NONE, TreeArrays
 
 # Nodes of a search that merges.
-MERGED_NODE = np.dtype([*NODE_FIELDS, ("same", np.int32), ("peer", np.int32)], align=True)
-
-
-class Graph(NamedTuple):
-    """How merged nodes are linked; None in a search that does not merge.
-
-    The nodes of a depth that hold actions are a list, linked by their `peer`: one may lie before its
-    parents in the tree.
-    """
-
-    table: MergeTable
-    heads: NDArray[np.int32]  # by depth, the first of the list; NONE: none yet
-
-
-def empty_graph(horizon: int) -> Graph:
-    """A graph without nodes."""
-    return Graph(empty_table(16), np.full(horizon, NONE, np.int32))
+MERGED_NODE = np.dtype([*NODE_FIELDS, ("same", np.int32), ("depth", np.int32)], align=True)
+# Their table; None in a search that does not merge.
+Graph = MergeTable | None
 
 
 @inlined
-def join(graph: Graph | None, tree: TreeArrays, at: int, depth: int) -> None:
+def join(graph: Graph, tree: TreeArrays, at: int, depth: int) -> None:
     """Give a new node its place; an end stays by itself."""
     if graph is None:
         return
     node = tree.nodes[at]
-    node.same = merge(graph.table, node.state, depth, at) if node.actions > 0 else at
-    if node.actions > 0 and node.same == at:
-        node.peer = graph.heads[depth]
-        graph.heads[depth] = at
+    node.depth = depth
+    node.same = merge(graph, node.state, depth, at) if node.actions > 0 else at
 
 
 @inlined
-def acting(graph: Graph | None, tree: TreeArrays, at: int) -> int:
+def acting(graph: Graph, tree: TreeArrays, at: int) -> int:
     """The node that holds the actions and bounds of a node's state: itself if nothing is merged."""
     if graph is None:
         return at
@@ -55,29 +38,27 @@ def acting(graph: Graph | None, tree: TreeArrays, at: int) -> int:
 
 
 @inlined
-def graph_has_room(graph: Graph | None, more: int) -> bool:
+def graph_has_room(graph: Graph, more: int) -> bool:
     """Whether a graph has room for `more` nodes."""
     if graph is None:
         return True
-    return has_room(graph.table, more)
+    return has_room(graph, more)
 
 
 @inlined
-def look_up(graph: Graph | None, tree: TreeArrays, pair: Any) -> None:
+def look_up(graph: Graph, tree: TreeArrays, pair: Any) -> None:
     """If nodes are merged, copy the bounds of their states to the outcomes of a pair."""
     if graph is None:
         return
     outcome = pair.child
     while outcome != NONE:
         node = tree.nodes[outcome]
-        state = tree.nodes[node.same]
-        node.upper = state.upper
-        node.lower = state.lower
+        node.upper, node.lower = tree.nodes[node.same].upper, tree.nodes[node.same].lower
         outcome = node.sibling
 
 
 @inlined
-def tightest(graph: Graph | None, pair: Any, upper: float, lower: float) -> tuple[float, float]:
+def tightest(graph: Graph, pair: Any, upper: float, lower: float) -> tuple[float, float]:
     """If nodes are merged, the tighter of the bounds before and now.
 
     All bounds hold on one event, so the tightest do as well, and a sweep loosens none. (Outside of that

@@ -38,21 +38,15 @@ class MDPGapE(Targeted, Planner):
     the one with the wider interval, and stops when U(c) - L(b) <= epsilon (sections 3 and 4).
 
     With `thresholds="lemma"` all bounds hold at all times with probability at least 1 - delta
-    (Lemma 2).
-    So whenever the search ends, the action is `plan.gap`-optimal in the problem of H steps. For the
-    infinite-horizon discounted problem the truncation costs at most w gamma^H / (1 - gamma), where w is
-    the width of the reward range (of the range and 0, if episodes may end). The default horizon makes
-    this at most epsilon / 2. The other thresholds give no guarantee.
+    (Lemma 2). So whenever the search ends, the action is `plan.gap`-optimal in the problem of H steps.
+    For the infinite-horizon discounted problem the truncation costs at most w gamma^H / (1 - gamma),
+    where w is the width of the reward range (of the range and 0, if episodes may end). The default
+    horizon makes this at most epsilon / 2. The other thresholds give no guarantee.
 
-    The four settings of the paper's Table 1:
-
-    * fixed confidence, action: `MDPGapE(epsilon=.5, delta=.1, gamma=.7)`;
-    * fixed confidence, value: `goal="value"`, which stops when the interval of the root's value is
-      at most 2 epsilon wide, so that its middle, `plan.value`, is within epsilon;
-    * fixed budget: `epsilon=0, thresholds="sharp"` and `plan(..., budget=n)`, which splits n into tau
-      episodes of H steps as the paper's section 5 does, tau the largest number with tau H <= n and
-      H = ceil( log tau / (2 log 1/gamma) ); with a time limit alone, tau is 10,000;
-    * anytime: `epsilon=0` with a budget, a deadline or a callback, or Ctrl-C.
+    The paper's four settings are a fixed confidence in an action, or in a value (`goal="value"`); a
+    fixed budget n (`epsilon=0, thresholds="sharp"`), which is split into tau episodes of H steps, tau
+    the largest number with tau H <= n and H = ceil( log tau / (2 log 1/gamma) ), or 10,000 with a time
+    limit alone; and anytime (`epsilon=0` with any limit).
 
     Args:
         epsilon: how far from optimal the answer may be, in the model's reward units. 0 stops only when
@@ -66,7 +60,8 @@ class MDPGapE(Targeted, Planner):
         thresholds: "lemma" (proven); "paper" (the paper's experiments); for a fixed budget "budget"
             (the paper's text), "published" (its runs) or "sharp" (less regret); or your own
             `bounds.Thresholds`.
-        goal: "action" or "value".
+        goal: "action", or "value": stops when the interval of the state's value is at most 2 epsilon
+            wide, so that its middle, `plan.value`, is within epsilon.
         merge: "tree": a node for every history; "depth": one for all histories that lead to the same
             state at the same depth, so that each learns from the others. All bounds are then renewed
             by a sweep over the whole graph whenever the calls have grown by 5 %, and when the rule or

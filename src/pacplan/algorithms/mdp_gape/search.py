@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from pacplan.algorithms.common.horizons import split
 from pacplan.algorithms.mdp_gape import episode
-from pacplan.algorithms.mdp_gape.graph import MERGED_NODE, Graph, acting, empty_graph
+from pacplan.algorithms.mdp_gape.graph import MERGED_NODE, Graph, acting
 from pacplan.bounds.intervals import mean_interval
 from pacplan.bounds.thresholds import REWARD, Setting, for_a_budget, radii_of
-from pacplan.compiled.jit import inlined, kernel
+from pacplan.compiled.jit import kernel
 from pacplan.compiled.tiered import run
-from pacplan.engine.merge_table import grown
+from pacplan.engine.merge_table import empty_table, grown
 from pacplan.engine.query import Query
 from pacplan.engine.search import KernelSearch
 from pacplan.engine.search_tree import Evidence, Reader
@@ -85,7 +85,7 @@ class GapSearch(KernelSearch):
         values = value_range(model.reward_range, model.may_end, planner.gamma, horizon)
         last = values[-1].tolist()  # node_upper, node_lower, outcome_upper, outcome_lower
         arrays: dict[str, Any] = {
-            "graph": empty_graph(horizon) if merges else None,
+            "graph": empty_table(16) if merges else None,
             "epsilon": planner.epsilon,
             "tie": 1e-10 * (last[0] - last[1]),
             "slack": 1e-14 * max(map(abs, last)),
@@ -99,26 +99,17 @@ class GapSearch(KernelSearch):
             "decision": np.zeros(1, DECISION),
             "ball": np.zeros(model.successors or 1, BALL),
         }
-        super().__init__(
-            query,
-            session,
-            PAIR,
-            MERGED_NODE if merges else NODE,
-            kind=episode.Search,
-            arrays=arrays,
-            gamma=planner.gamma,
-            horizon=horizon,
-            deterministic=deterministic,
-        )
+        kinds = PAIR, MERGED_NODE if merges else NODE
+        settings: Any = {"kind": episode.Search, "arrays": arrays, "deterministic": deterministic}
+        super().__init__(query, session, *kinds, gamma=planner.gamma, horizon=horizon, **settings)
 
     def make_room(self, episodes: int) -> None:
         """Make room for more visits to a pair, and for more merged nodes."""
         self.radii.extend(int(self.report["episodes"]) + episodes + 2)
         self.arrays["radii"] = self.radii.rows
-        graph = self.arrays["graph"]
-        if graph is not None:
-            table = grown(graph.table, episodes * self.horizon + 1, self.memory)
-            self.arrays["graph"] = graph._replace(table=table)
+        if self.arrays["graph"] is not None:
+            more = episodes * self.horizon + 1
+            self.arrays["graph"] = grown(self.arrays["graph"], more, self.memory)
 
     @property
     def values(self) -> NDArray[np.float64]:
@@ -126,10 +117,10 @@ class GapSearch(KernelSearch):
 
         A node is worth the best estimate among the actions tried, or else the middle of its bounds.
         """
-        nodes, graph = self.tree.nodes, self.arrays["graph"]
+        nodes, graph, fixed = self.tree.nodes, self.arrays["graph"], self.arrays["fixed_rewards"]
         best, found = 0.5 * (nodes["upper"] + nodes["lower"]), np.full(len(self.actions), np.nan)
-        fixed = self.arrays["fixed_rewards"]
-        run(_estimate, len(nodes), self.tree.arrays, graph, self.problem, fixed, best, found)
+        order = np.arange(len(nodes))[::-1] if graph is None else np.argsort(-nodes["depth"])
+        run(_estimate, len(nodes), self.tree.arrays, graph, self.problem, fixed, order, best, found)
         return found
 
     def reader(self) -> Reader:
@@ -142,41 +133,27 @@ class GapSearch(KernelSearch):
 
 @kernel
 def _estimate(
-    tree: TreeArrays, graph: Graph | None, problem: Any, fixed: bool, best: Any, found: Any
+    tree: TreeArrays, graph: Graph, problem: Any, fixed: bool, order: Any, best: Any, found: Any
 ) -> None:
-    """Write estimates of the nodes to `best`, children first, and those of the root's actions."""
-    if graph is None:
-        for at in range(best.size - 1, -1, -1):
-            _estimate_node(tree, graph, problem[0], fixed, best, found, at)
-    else:
-        for h in range(graph.heads.size - 1, -1, -1):
-            at = graph.heads[h]
-            while at != NONE:
-                _estimate_node(tree, graph, problem[0], fixed, best, found, at)
-                at = tree.nodes[at].peer
-
-
-@inlined
-def _estimate_node(
-    tree: TreeArrays, graph: Graph | None, problem: Any, fixed: bool, best: Any, found: Any, at: int
-) -> None:
-    top, link = -np.inf, tree.nodes[at].first
-    while link != NONE:
-        pair = tree.pairs[link]
-        if pair.n > 0:
-            mean = pair.reward if fixed else pair.reward / pair.n
-            value, child = problem.lowest + problem.width * mean, pair.child
-            while child != NONE:
-                node = tree.nodes[child]
-                value += problem.gamma * node.count / pair.n * best[acting(graph, tree, child)]
-                child = node.sibling
-            value = min(max(value, pair.lower), pair.upper)
-            top = max(top, value)
-            if at == 0:
-                found[pair.action] = value
-        link = pair.sibling
-    if top > -np.inf:
-        best[at] = top
+    """Write estimates of the nodes to `best`, the deepest first, and those of the root's actions."""
+    for at in order:
+        top, link = -np.inf, tree.nodes[at].first
+        while link != NONE:
+            pair = tree.pairs[link]
+            if pair.n > 0:
+                mean = pair.reward if fixed else pair.reward / pair.n
+                value, child = problem[0].lowest + problem[0].width * mean, pair.child
+                while child != NONE:
+                    node = tree.nodes[child]
+                    value += problem[0].gamma * node.count / pair.n * best[acting(graph, tree, child)]
+                    child = node.sibling
+                value = min(max(value, pair.lower), pair.upper)
+                top = max(top, value)
+                if at == 0:
+                    found[pair.action] = value
+            link = pair.sibling
+        if top > -np.inf:
+            best[at] = top
 
 
 def _read(

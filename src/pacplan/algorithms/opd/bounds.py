@@ -7,6 +7,8 @@ may have been given one that is closer than what its actions show.
 
 from typing import Any
 
+import numpy as np
+
 from pacplan.compiled.jit import inlined
 from pacplan.engine.calls import CHUNK_DONE, FALSE_BOUND, break_promise
 from pacplan.engine.tree import NONE
@@ -62,29 +64,21 @@ def _bound_node(search: Any, at: int) -> tuple[bool, int]:
     sequence is finished before the next begins: if nothing better is possible, that ends the search.
     """
     node, pairs, tie = search.tree.nodes[at], search.tree.pairs, search.tie
-    upper, lower, depth = node.upper, node.lower, node.reach
-    first = pair_of(node, 0)
-    most = pairs[first].upper
-    least = pairs[first].lower
-    for link in range(first + 1, first + node.actions):
+    upper, lower, depth, first = node.upper, node.lower, node.reach, pair_of(node, 0)
+    most, least, width, slack = -np.inf, -np.inf, 0.0, search.slack
+    for link in range(first, first + node.actions):
         most = max(most, pairs[link].upper)
         least = max(least, pairs[link].lower)
-    slack = search.slack
     if max(lower, least) > min(upper, most) + slack:
         false = lower if most < lower - slack else upper
         return False, break_promise(search, FALSE_BOUND, node.state, 0, node.depth, false)
-    node.upper = min(upper, most)
-    node.lower = max(lower, least)
-    node.favourite = NONE
-    width = 0.0
+    node.upper, node.lower, node.favourite = min(upper, most), max(lower, least), NONE
     for link in range(first, first + node.actions):
         if pairs[link].upper >= node.upper - tie:
             below, apart = reach(search, link), pairs[link].upper - pairs[link].lower
             deeper = node.favourite == NONE or below > node.reach
             if deeper or (below == NONE and node.reach == NONE and apart > width):
-                node.favourite = link
-                node.reach = below
-                width = apart
+                node.favourite, node.reach, width = link, below, apart
     return bool(node.upper != upper or node.lower != lower or node.reach != depth), CHUNK_DONE
 
 
@@ -93,8 +87,7 @@ def _put_due(search: Any, at: int) -> None:
     """Have the bounds of a node renewed."""
     node = search.tree.nodes[at]
     if not node.due:
-        node.due = True
-        node.next_due = search.dues[node.depth]
+        node.due, node.next_due = True, search.dues[node.depth]
         search.dues[node.depth] = at
 
 

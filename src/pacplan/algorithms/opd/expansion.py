@@ -86,14 +86,10 @@ class Search:
 
 @steps.make_root.register(Search)
 def _make_root(search: Any, model: Any, state: int) -> int:
-    """Make the root."""
     if search.tree.used[0] > 0:
         return CHUNK_DONE
-    at = add_node(search.tree, state, search.calls.size)
-    status = _place(search, model, at, NONE, 0)
-    root = search.tree.nodes[at]
-    search.upper[:] = root.upper
-    search.lower[:] = search.tails[0].lower
+    status = _place(search, model, add_node(search.tree, state, search.calls.size), NONE, 0)
+    search.upper[:] = search.tree.nodes[0].upper
     return int(status)
 
 
@@ -105,11 +101,8 @@ def _place(search: Any, model: Any, at: int, way: int, depth: int) -> int:
     """
     nodes = search.tree.nodes
     node = nodes[at]
-    node.depth = depth
-    node.reach = depth
-    node.way = way
-    node.same = at
-    node.twin = NONE
+    node.depth = node.reach = depth
+    node.way, node.same, node.twin = way, at, NONE
     if node.actions == 0:
         return CHUNK_DONE
     if search.merges:
@@ -126,13 +119,11 @@ def _bound_leaf(search: Any, model: Any, at: int) -> int:
     """What a leaf is worth: what rewards can add up to, and what the user knows; returns a status."""
     node = search.tree.nodes[at]
     tail = search.tails[min(node.depth, search.tails.size - 1)]
+    node.upper, node.lower = tail.upper, tail.lower
     low, high = handles.value_bounds(model, int(node.state), int(node.depth))
-    node.upper = min(tail.upper, high)
-    node.lower = max(tail.lower, low)
     if np.isnan(high):
-        node.upper = tail.upper
-        node.lower = tail.lower
         return int(break_promise(search, BAD_ANSWER, node.state, 0, node.depth, 0.0))
+    node.upper, node.lower = min(tail.upper, high), max(tail.lower, low)
     if node.lower > node.upper + search.slack:
         false = node.upper if high < tail.lower else node.lower
         return int(break_promise(search, FALSE_BOUND, node.state, 0, node.depth, false))
@@ -201,8 +192,7 @@ def _most_promising(search: Any, other: int) -> int:
     Of several, it is the one that leads deepest.
     """
     root, tie = search.tree.nodes[0], search.tie
-    found = NONE
-    deepest = NONE
+    found, deepest = NONE, NONE
     for action in range(search.upper.size):
         if action == other or search.upper[action] - search.lower[action] <= tie:
             continue
@@ -240,8 +230,7 @@ def _leaf(search: Any) -> tuple[int, int]:
 @inlined
 def _surest_leaf(search: Any) -> tuple[int, int]:
     """The end of the sequence that is surely worth most; NONE if it is known well enough."""
-    nodes, pairs = search.tree.nodes, search.tree.pairs
-    weight = search.problem[0].gamma
+    nodes, pairs, weight = search.tree.nodes, search.tree.pairs, search.problem[0].gamma
     surest = search.lower.argmax() if search.value_goal else least_gap(search.upper, search.lower)[0]
     link = pair_of(nodes[0], surest)
     while pairs[link].child != NONE:
@@ -265,10 +254,8 @@ def _call(search: Any, model: Any, most: int, rng: Any) -> int:
 
     If more has become known of its state meanwhile, that may do instead; unless a check is due.
     """
-    tree = search.tree
-    at, first = _leaf(search)
-    node = tree.nodes[at]
-    depth = node.depth
+    tree, (at, first) = search.tree, _leaf(search)
+    node, depth = tree.nodes[at], tree.nodes[at].depth
     checked = search.checks[0] >= _CHECKED * search.report[0].calls
     if node.tried == 0 and checked and _recall_bounds(search, at):
         return int(renew_bounds(search, at))
@@ -320,11 +307,7 @@ def _try_next(search: Any, model: Any, at: int, before: int, first: int, rng: An
                 return status
     link = add_pair(tree, at, action)
     pair = tree.pairs[link]
-    pair.n = 1
-    pair.at = at
-    pair.reward = reward
-    pair.successor = successor
-    pair.ended = ended
+    pair.n, pair.at, pair.reward, pair.successor, pair.ended = 1, at, reward, successor, ended
     status = _add_outcome(search, model, link)
     if status == CHUNK_DONE:
         bound_pair(search, link)

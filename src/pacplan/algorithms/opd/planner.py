@@ -105,9 +105,7 @@ class OPD(CertainPlanner):
         self.rewards = checks.choice("rewards", rewards, DECLARED)
         self.transitions = checks.choice("transitions", transitions, DECLARED)
         self.value_bounds = check_bounds(value_bounds)
-        self.value_range = (
-            None if value_range is None else checks.interval("value_range", value_range, "return")
-        )
+        self.value_range = checks.value_range(value_range)
 
     def check_query(self, query: Query, limits: Limits) -> None:
         model = query.model
@@ -144,8 +142,7 @@ class SequenceSearch(EstimateSearch):
         attach(session, planner.value_bounds)
         known = planner.value_range or (-math.inf, math.inf)
         tails = tails_of(planner.gamma, planner.horizon, model, known)
-        start = tails[0]
-        largest = max(abs(start["upper"]), abs(start["lower"]))
+        largest = float(max(abs(tails[0]["upper"]), abs(tails[0]["lower"])))
         self._most_actions = max(model.max_actions or 0, len(query.actions))
         arrays: dict[str, Any] = {
             "merged": empty_table(16),
@@ -153,29 +150,20 @@ class SequenceSearch(EstimateSearch):
             "dues": np.full(64, NONE, np.int32),
             "tails": tails,
             "epsilon": -1.0 if planner.epsilon is None else planner.epsilon,
-            "tie": float(_ROUNDING * largest),
-            "slack": float(_SLACK * largest),
+            "tie": _ROUNDING * largest,
+            "slack": _SLACK * largest,
             "last": planner.horizon or 0,
             "value_goal": planner.goal == "value",
             "merges": planner.merge != "tree",
             "remembers": planner.merge == "stationary",
             "per_step": not model.stationary,
             "checks": np.zeros(1, np.int64),
-            "lower": np.full(len(query.actions), start["lower"]),
-            "upper": np.full(len(query.actions), start["upper"]),
+            "lower": np.full(len(query.actions), tails[0]["lower"]),
+            "upper": np.full(len(query.actions), tails[0]["upper"]),
         }
-        super().__init__(
-            query,
-            session,
-            expansion.PAIR,
-            expansion.NODE,
-            kind=expansion.Search,
-            arrays=arrays,
-            gamma=planner.gamma,
-            horizon=1,
-            deterministic=True,
-            run=steps.work,
-        )
+        settings: Any = {"gamma": planner.gamma, "horizon": 1, "deterministic": True, "arrays": arrays}
+        kinds = expansion.PAIR, expansion.NODE
+        super().__init__(query, session, *kinds, kind=expansion.Search, run=steps.work, **settings)
 
     def reserve(self) -> int:
         """Make room for some expansions, and for a longer sequence."""
@@ -200,9 +188,7 @@ class SequenceSearch(EstimateSearch):
     def recommended(self) -> int:
         """Index of the action that is surely worth most; given an accuracy, of the least gap."""
         lower, upper = self.arrays["lower"], self.arrays["upper"]
-        if not self._accurate:
-            return best_estimate(lower, self.order)
-        return best_estimate(-losses(lower, upper), self.order)
+        return best_estimate(-losses(lower, upper) if self._accurate else lower, self.order)
 
     @property
     def values(self) -> NDArray[np.float64]:
@@ -210,10 +196,8 @@ class SequenceSearch(EstimateSearch):
         return np.where(self.calls > 0, self.arrays["lower"], np.nan)
 
     def snapshot(self, seconds: float) -> Snapshot:
-        """How the search stands."""
         bounds = self.arrays["lower"].copy(), self.arrays["upper"].copy()
         return self.standing(self.recommended(), seconds, *bounds)
 
     def reader(self) -> Reader:
-        """Pairs hold their reward, and bounds."""
         return read_certain

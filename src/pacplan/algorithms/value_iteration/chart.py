@@ -51,24 +51,22 @@ class TableChart:
     """All that can be reached in a table, within some steps or any number."""
 
     def __init__(self, table: Table, root: int, steps: int | None) -> None:
-        layers = table.sparse()
         self._per_step = table.steps is not None
+        arrays = table.sparse()
         rewards, probabilities, successors = (
-            layers if self._per_step else (array[np.newaxis] for array in layers)
+            arrays if self._per_step else (x[np.newaxis] for x in arrays)
         )
         number = np.full(table.states, -1)  # of each state's node
-        number[root], nodes = 0, 1
-        found, self.depth = [np.array([root])], 0
+        number[root], nodes, self.depth = 0, 1, 0
+        found = [np.array([root])]
         while steps is None or self.depth < steps:
-            there = probabilities[:, found[-1]] > 0.0
-            reached = np.unique(successors[:, found[-1]][there])
+            reached = np.unique(successors[:, found[-1]][probabilities[:, found[-1]] > 0.0])
             new = reached[number[reached] < 0]
             if not new.size:
                 break
             number[new] = nodes + np.arange(len(new))
-            nodes += len(new)
             found.append(new)
-            self.depth += 1
+            nodes, self.depth = nodes + len(new), self.depth + 1
         self.states = np.concatenate(found)
         self._layers = []
         for r, p, to in zip(rewards, probabilities, successors, strict=True):
@@ -76,15 +74,9 @@ class TableChart:
             offered = ~np.isneginf(r)
             # Beyond the last step lies what has no number, and is worth nothing.
             there = (p > 0.0) & (number[to] >= 0) & offered[..., np.newaxis]
-            first = np.concatenate([[0], np.cumsum(there.sum(-1)[offered])])
-            self._layers.append(
-                Rows(
-                    node=np.arange(nodes),
-                    pairs=np.concatenate([[0], np.cumsum(offered.sum(-1))]),
-                    reward=r[offered],
-                    transitions=_matrix(p[there], number[to[there]], first, nodes),
-                )
-            )
+            pairs, first = _sums(offered.sum(-1)), _sums(there.sum(-1)[offered])
+            transitions = _matrix(p[there], number[to[there]], first, nodes)
+            self._layers.append(Rows(np.arange(nodes), pairs, r[offered], transitions))
 
     def rows(self, h: int = 0) -> Rows:
         """The rows after h steps."""
@@ -96,17 +88,11 @@ class TableChart:
 
 
 class OutcomesChart:
-    """What was explored of a model by outcomes, from a state on.
-
-    Attributes:
-        states: the state of each node.
-        read: number of pairs that were read.
-    """
+    """What was explored of a model by outcomes, from a state on."""
 
     def __init__(self, model: Outcomes, root: Any) -> None:
-        self._model = model
+        self._model, self.read = model, 0  # pairs that were read
         self.states: list[Any] = [root]
-        self.read = 0
         self._number = {root: 0}
         self._depths = array("q", [0])  # least number of steps to each node
         self._explored = array("b", [0])
@@ -144,15 +130,9 @@ class OutcomesChart:
 
     def rows(self, h: int = 0) -> Rows:
         """The rows, the same after any number of steps."""
-        first = np.array(self._first)
-        return Rows(
-            node=np.array(self._node),
-            pairs=np.array(self._pairs),
-            reward=np.array(self._reward),
-            transitions=_matrix(
-                np.array(self._probability), np.array(self._to), first, len(self.states)
-            ),
-        )
+        first, to = np.array(self._first), np.array(self._to)
+        transitions = _matrix(np.array(self._probability), to, first, len(self.states))
+        return Rows(np.array(self._node), np.array(self._pairs), np.array(self._reward), transitions)
 
     @property
     def depth(self) -> int:
@@ -163,6 +143,11 @@ class OutcomesChart:
         """The leaves that can be reached before the last of so many steps."""
         leaves = np.flatnonzero(np.array(self._explored) == 0)
         return leaves if steps is None else leaves[np.array(self._depths)[leaves] < steps]
+
+
+def _sums(counts: Numbers) -> Numbers:
+    """Where parts of these lengths begin, and where the last one ends."""
+    return np.concatenate([[0], np.cumsum(counts)])
 
 
 def _matrix(probability: Values, node: Numbers, first: Numbers, nodes: int) -> Any:

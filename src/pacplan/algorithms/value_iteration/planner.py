@@ -27,6 +27,7 @@ from pacplan.models.protocol import Model, Session, Table
 _PART, _GROWTH, _FEW = 0.5, 0.25, 16
 # How exactly the rest is solved while there are leaves, as a part of epsilon.
 _ENOUGH = 0.1
+_SIDES = "lower", "upper"
 
 
 class ValueIteration(CertainPlanner):
@@ -67,17 +68,14 @@ class ValueIteration(CertainPlanner):
         self.gamma, self.horizon = check_gamma_and_horizon(gamma, horizon)
         self.epsilon = check_accuracy(epsilon)
         self.goal = checks.choice("goal", goal, ("action", "value"))
-        self.value_range = (
-            None if value_range is None else checks.interval("value_range", value_range, "return")
-        )
+        self.value_range = checks.value_range(value_range)
 
     def check_query(self, query: Query, limits: Limits) -> None:
         model = query.model
         if not (model.known or isinstance(model, Outcomes)):
-            raise ValueError(
-                "ValueIteration reads probabilities: the model must be a TabularMDP, an environment "
-                f"that publishes its table, or Outcomes; got {type(model).__name__}"
-            )
+            kinds = "a TabularMDP, an environment that publishes its table, or Outcomes"
+            says = f"ValueIteration reads probabilities: the model must be {kinds}"
+            raise ValueError(f"{says}; got {type(model).__name__}")
         check_limits(self, limits, model, ends=True)
 
     def start(self, query: Query, session: Session) -> "_Search":
@@ -105,27 +103,23 @@ class _Search(EstimateSearch):
     """The chart of what was explored, and the bounds that follow from it."""
 
     def __init__(self, planner: ValueIteration, query: Query, session: Session) -> None:
-        model = query.model
+        model, actions = query.model, len(query.actions)
         super().__init__(query, session, np.dtype(LINKS), gamma=planner.gamma, horizon=1)
-        self._planner = planner
-        self.target = planner.epsilon if planner.goal == "action" else None
+        self._planner, self.target = planner, planner.epsilon if planner.goal == "action" else None
         self.chart = (
             OutcomesChart(model, query.state)
             if isinstance(model, Outcomes)
             else TableChart(cast(Table, model), query.state, planner.horizon)
         )
         # What can still be earned after so many steps; the last entry serves all later ones.
-        self._tails = tails_of(
-            planner.gamma, planner.horizon, model, planner.value_range or (-np.inf, np.inf)
-        )
-        self.lower = np.full(len(query.actions), self._tails["lower"][0])
-        self.upper = np.full(len(query.actions), self._tails["upper"][0])
+        range_ = planner.value_range or (-np.inf, np.inf)
+        self._tails = tails_of(planner.gamma, planner.horizon, model, range_)
+        self.lower, self.upper = (np.full(actions, self._tails[side][0]) for side in _SIDES)
         # What nodes seem to be worth, from below and from above; leaves are worth their bounds.
-        self._values = {"lower": np.zeros(0), "upper": np.zeros(0)}
+        self._values = dict.fromkeys(_SIDES, np.zeros(0))
         self._stakes = np.zeros(0)  # of leaves, under the optimistic policy
         self._enough = _ENOUGH * planner.epsilon
-        self._most_calls = 0
-        self._work = self._explore()
+        self._most_calls, self._work = 0, self._explore()
 
     def deepest(self) -> int:
         """Steps to the farthest state that was found."""
@@ -139,8 +133,7 @@ class _Search(EstimateSearch):
                 self.report["refused"] = 1
                 return ABORTED
             status = next(self._work, RULE)
-            if isinstance(self.chart, OutcomesChart):
-                self.report["calls"] = self.chart.read
+            self.report["calls"] = getattr(self.chart, "read", 0)
             self.report["episodes"] += 1
             if status != CHUNK_DONE:
                 return status
@@ -163,9 +156,9 @@ class _Search(EstimateSearch):
 
     def _explore(self) -> Iterator[int]:
         """The algorithm. It pauses between its steps, and says how the search stands."""
-        planner, chart = self._planner, self.chart
-        solve = self._iterate if planner.horizon is None else self._go_back
-        leaves = chart.leaves(planner.horizon)
+        horizon, chart = self._planner.horizon, self.chart
+        solve = self._iterate if horizon is None else self._go_back
+        leaves = chart.leaves(horizon)
         while True:
             status = CHUNK_DONE
             for leaf in leaves.tolist():
@@ -175,13 +168,13 @@ class _Search(EstimateSearch):
                     break
                 chart.explore(leaf)
                 yield CHUNK_DONE
-            leaves = chart.leaves(planner.horizon)
+            leaves = chart.leaves(horizon)
             if not leaves.size:
-                yield from solve(leaves, lower=True, upper=True)
+                yield from solve(leaves, *_SIDES)
                 return
             if np.isfinite(self._tails[0].tolist()).all():
-                yield from solve(leaves, lower=True, upper=False)
-                yield from solve(leaves, lower=False, upper=True)
+                yield from solve(leaves, "lower")
+                yield from solve(leaves, "upper")
             if status == SPENT:
                 yield SPENT
             if self._is_close():
@@ -196,51 +189,44 @@ class _Search(EstimateSearch):
         """Whether the bounds are as close as was asked for."""
         if self._planner.goal == "value":
             return bool(self.upper.max() - self.lower.max() <= 2.0 * self._planner.epsilon)
-        gap = self.snapshot(0.0).gap
-        return gap is not None and gap <= self._planner.epsilon
+        return bool(losses(self.lower, self.upper).min() <= self._planner.epsilon)
 
-    def _learn(self, worth: Values, below: float | None, above: float | None) -> None:
+    def _learn(self, sides: tuple[str, ...], worth: Values, below: float, above: float) -> None:
         """Bounds of the root's actions: they are worth this much, at most so much less, and more."""
         own = worth[: len(self.upper)]
-        if below is not None:
+        if "lower" in sides:
             self.lower = np.maximum(self.lower, own - below)
-        if above is not None:
+        if "upper" in sides:
             self.upper = np.minimum(self.upper, own + above)
 
-    def _iterate(self, leaves: Numbers, *, lower: bool, upper: bool) -> Iterator[int]:
+    def _iterate(self, leaves: Numbers, *sides: str) -> Iterator[int]:
         """Over an infinite horizon: policy iteration, from where it ended before."""
-        side = "upper" if upper else "lower"
-        before, worst = self._values[side], self._tails[side][0]
+        gamma, before, worst = self._planner.gamma, self._values[sides[-1]], self._tails[sides[-1]][0]
         values = np.full(len(self.chart.states), worst if leaves.size else 0.0)
-        values[: len(before)] = before
-        values[leaves] = worst
-        self._values[side] = values
-        rows, gamma = self.chart.rows(), self._planner.gamma
+        values[: len(before)], values[leaves] = before, worst
+        rows, self._values[sides[-1]] = self.chart.rows(), values
         enough = self._enough if leaves.size else 0.0
         for worth, above, below, policy in solving.policy_iteration(rows, values, gamma, enough):
-            self._learn(worth, below if lower else None, above if upper else None)
+            self._learn(sides, worth, below, above)
             chosen = policy
             yield CHUNK_DONE
-        if leaves.size and upper:
+        if leaves.size and "upper" in sides:
             follow = repeat(rows.following(chosen))
             self._stakes = solving.stakes(follow, leaves, len(values), gamma, repeat(1.0))
 
-    def _go_back(self, leaves: Numbers, *, lower: bool, upper: bool) -> Iterator[int]:
+    def _go_back(self, leaves: Numbers, *sides: str) -> Iterator[int]:
         """Over H steps: value iteration from the last step to the first."""
-        gamma, horizon = self._planner.gamma, self._planner.horizon
-        assert horizon is not None
-        bound = self._tails["upper" if upper else "lower"]
-        values, error = np.zeros(len(self.chart.states)), 0.0
-        policy: list[Numbers] = []
-        for h in range(horizon - 1, -1, -1):
+        gamma, bound = self._planner.gamma, self._tails[sides[-1]]
+        values, error, policy = np.zeros(len(self.chart.states)), 0.0, []
+        for h in reversed(range(cast(int, self._planner.horizon))):
             rows = self.chart.rows(h)
             worth = rows.worth(values, gamma)
             error = gamma * error + solving.rounding(rows, values)
             values[leaves], values[rows.node] = bound[h], rows.best(worth)
-            if leaves.size and upper:
+            if leaves.size and "upper" in sides:
                 policy.append(rows.greedy(worth))
             yield CHUNK_DONE
-        self._learn(worth, error if lower else None, error if upper else None)
+        self._learn(sides, worth, error, error)
         if policy:
             follow = (rows.following(pairs) for pairs in reversed(policy))
             apart = (self._tails["upper"] - self._tails["lower"]).tolist()
