@@ -104,8 +104,7 @@ def _iterate(
         raise ValueError("the infinite-horizon problem needs gamma < 1; use finite_horizon")
     if model.steps is not None:
         raise ValueError("the model is not stationary; use finite_horizon")
-    if checks.real("tolerance", tolerance) < 0.0:
-        raise ValueError(f"tolerance must be at least 0, got {tolerance}")
+    checks.at_least_zero("tolerance", tolerance)
     rewards, probabilities, successors = model.sparse()
     values = np.zeros(model.states)
     while True:

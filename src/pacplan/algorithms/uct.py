@@ -70,9 +70,7 @@ class UCT(MeanPlanner):
         rollout: Literal["tree", "random"] = "tree",
     ) -> None:
         super().__init__(gamma=gamma, horizon=horizon)
-        self.exploration = checks.real("exploration", exploration)
-        if self.exploration < 0.0:
-            raise ValueError(f"exploration must be at least 0, got {exploration}")
+        self.exploration = checks.at_least_zero("exploration", exploration)
         self.rollout = checks.choice("rollout", rollout, ("tree", "random"))
 
     def arrays(self, model: Model, horizon: int) -> dict[str, Any]:

@@ -21,7 +21,7 @@ def mean_interval(mean: float, radius: float) -> tuple[float, float]:
         mean: a mean of draws in [0, 1].
         radius: threshold / n, at least 0.
     """
-    p, c = checks.within_one("mean", mean), _radius(radius)
+    p, c = checks.within_one("mean", mean), checks.at_least_zero("radius", radius)
     return float(kl_lower(p, c)), float(kl_upper(p, c))
 
 
@@ -51,13 +51,6 @@ def expectation_interval(
     if unseen is not None:
         hidden += [checks.real("unseen", value) for value in unseen]
     low, high = min(hidden, default=np.inf), max(hidden, default=-np.inf)
-    c = _radius(radius)
+    c = checks.at_least_zero("radius", radius)
     lowest = -ball_max(p, [-x for x in f], len(p), -low, c)
     return float(lowest), float(ball_max(p, f, len(p), high, c))
-
-
-def _radius(radius: float) -> float:
-    c = checks.real("radius", radius)
-    if c < 0.0:
-        raise ValueError(f"radius must be at least 0, got {radius}")
-    return c

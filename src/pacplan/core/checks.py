@@ -95,6 +95,13 @@ def within_one(name: str, value: Any) -> float:
     return number
 
 
+def at_least_zero(name: str, value: Any) -> float:
+    """A number that is not negative."""
+    if (number := real(name, value)) < 0.0:
+        raise ValueError(f"{name} must be at least 0, got {value}")
+    return number
+
+
 def positive(name: str, value: Any) -> float:
     """A number above 0."""
     if (number := real(name, value)) <= 0.0:

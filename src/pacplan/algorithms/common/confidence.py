@@ -26,10 +26,7 @@ def check_accuracy(epsilon: Any) -> float:
             f"epsilon={epsilon!r}: only pacplan.plan takes per cent; pass a number in the model's "
             "reward units"
         )
-    accuracy = checks.real("epsilon", epsilon)
-    if accuracy < 0.0:
-        raise ValueError(f"epsilon must be at least 0, got {epsilon}")
-    return accuracy
+    return checks.at_least_zero("epsilon", epsilon)
 
 
 def in_reward_units(epsilon: str, width: float) -> float:
