@@ -17,7 +17,7 @@ parallel
 policy
 views
 diagnosis origin
-result
+result playing
 algorithms.common
 algorithms
 look

@@ -136,19 +136,25 @@ def test_records(aligned):
 
 
 @kernel
-def _functions(records, numbers):
-    """Functions outside of their domains."""
+def _divide(records, numbers):
+    """Divisions of all kinds, also by zero, and functions outside of their domains."""
     for i in range(records.size):
-        one = records[i].value
-        numbers[i, 0] = log(one) + exp(400.0 * (one + 1.0))
-        numbers[i, 1] = math.sqrt(-one) + math.log1p(-one)
+        one, count = records[i].value, records[i].count
+        numbers[i, 0] = one / count + one / (one - one)
+        numbers[i, 1] = (one - 1.0) / -records[0].value
+        numbers[i, 2] = 7
+        numbers[i, 2] /= records[i].value
+        records[i].half /= count
+        numbers[i, 3] = log(one) + exp(400.0 * (one + 1.0))
+        numbers[i, 4] = math.sqrt(-one) + math.log1p(-one)
 
 
 def test_where_python_raises_numbers_are_infinite_or_nan():
     records = np.zeros(4, np.dtype(FIELDS, align=True))
-    records["value"] = [0.0, 1.0, -2.0, np.nan]
-    compiled, other = np.zeros((4, 2)), np.zeros((4, 2))
-    _functions(records, compiled)
-    interpreted(_functions)(records, other)
-    assert repr(compiled.tolist()) == repr(other.tolist())
-    assert np.isinf(compiled).any() and np.isnan(compiled).any()
+    records["value"], records["count"], records["half"] = [0.0, 1.0, -2.0, np.nan], [0, 1, 0, 2], 1.0
+    compiled, other = (records.copy(), np.zeros((4, 5))), (records.copy(), np.zeros((4, 5)))
+    _divide(*compiled)
+    interpreted(_divide)(*other)
+    for one, two in zip(compiled, other, strict=True):
+        assert repr(one.tolist()) == repr(two.tolist())
+    assert np.isinf(compiled[1]).any() and np.isnan(compiled[1]).any()

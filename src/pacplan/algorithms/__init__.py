@@ -21,8 +21,8 @@ from pacplan.algorithms.uct import UCT as UCT
 from pacplan.algorithms.ugape_mcts import UGapEMCTS as UGapEMCTS
 from pacplan.algorithms.value_iteration.planner import ValueIteration as ValueIteration
 
-_FIRST = Atlas, Bracket, Canopy, MDPGapE, SparseSampling, UCT, BRUE, OLOP, KLOLOP, OPD, OPMDP, StOP
-_OTHERS = Anytime, TrailBlazer, SmoothCruiser, UGapEMCTS, ValueIteration
+_FIRST = Atlas, Bracket, Canopy, MDPGapE, Anytime, SparseSampling, UCT, BRUE, OLOP, KLOLOP, OPD, OPMDP
+_OTHERS = StOP, TrailBlazer, SmoothCruiser, UGapEMCTS, ValueIteration
 planners: dict[str, type[Planner]] = {cls.name: cls for cls in _FIRST + _OTHERS}
 """The planners by their names on the command line."""
 

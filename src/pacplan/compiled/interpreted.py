@@ -3,14 +3,17 @@
 A kernel's code is Python code. Its twin is the same code with the names that it uses bound anew: parts
 of kernels to their own twins, and generic functions to the twins of their methods. Arrays of
 records are read and written field by field through memory views, which takes a tenth of the time of
-NumPy's records and gives Python's numbers. They do not wrap around, and a division by zero raises: no
-kernel depends on either. But log(0) is infinite, as in compiled code: functions are bound anew as well.
+NumPy's records and gives Python's numbers. They do not wrap around, on which no kernel depends. But
+a division by zero or log(0) is infinite, as in compiled code, so these are bound anew as well.
 """
 
+import ast
+import linecache
+import math
 import threading
 from collections.abc import Callable
 from functools import cache
-from types import BuiltinFunctionType, CellType, FunctionType, ModuleType
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -19,6 +22,7 @@ from numpy.typing import NDArray
 
 from pacplan.compiled.cache import names_of
 from pacplan.compiled.dispatch import GenericFunction
+from pacplan.core.identity import codes_of
 
 # Kernels take scalar functions from these, which are what they are.
 _LIBRARIES = {"builtins", "numba", "numpy"}
@@ -70,9 +74,9 @@ def _twin(value: Any) -> Any:
 
 
 def _bind(function: FunctionType) -> None:
-    names: dict[str, Any] = {"__builtins__": function.__globals__["__builtins__"]}
+    names: dict[str, Any] = {"__builtins__": function.__globals__["__builtins__"], "_divided": _divided}
     cells = tuple(CellType() for _ in function.__closure__ or ())
-    twin = FunctionType(function.__code__, names, function.__name__, function.__defaults__, cells)
+    twin = FunctionType(_code(function), names, function.__name__, function.__defaults__, cells)
     twin.__kwdefaults__ = function.__kwdefaults__
     _twins[function] = twin  # Before its names are bound: it may be among them.
     for name in names_of(twin.__code__):
@@ -80,6 +84,63 @@ def _bind(function: FunctionType) -> None:
             names[name] = _twin(function.__globals__[name])
     for cell, original in zip(cells, function.__closure__ or (), strict=True):
         cell.cell_contents = _twin(original.cell_contents)
+
+
+def _steps(code: CodeType) -> set[tuple[int, int]]:
+    return set(zip(code.co_code[::2], code.co_code[1::2], strict=True))
+
+
+_DIVISIONS = _steps(compile("a / b; a /= b", "", "exec")) - _steps(compile("a + b; a += b", "", "exec"))
+
+
+def _code(function: FunctionType) -> CodeType:
+    """The code of a function, with `_divided` in place of divisions."""
+    code = function.__code__
+    if _DIVISIONS.isdisjoint(_steps(code)):
+        return code
+    linecache.checkcache(code.co_filename)
+    text = "".join(linecache.getlines(code.co_filename, function.__globals__))
+    # A file that was edited since says nothing of the function.
+    return _all_divided(code.co_filename, text).get(code, code)
+
+
+@cache
+def _all_divided(path: str, text: str) -> dict[CodeType, CodeType]:
+    """The code of all functions in a file, and what replaces it."""
+    try:
+        tree = ast.parse(text)
+    except SyntaxError:
+        return {}
+    before = compile(tree, path, "exec", dont_inherit=True)
+    tree = ast.fix_missing_locations(_Divisions().visit(tree))
+    after = compile(tree, path, "exec", dont_inherit=True)
+    return dict(zip(codes_of(before), codes_of(after), strict=True))
+
+
+class _Divisions(ast.NodeTransformer):
+    """Replaces divisions by calls of `_divided`."""
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        self.generic_visit(node)
+        return _division(node.left, node.right) if isinstance(node.op, ast.Div) else node
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
+        self.generic_visit(node)
+        if not isinstance(node.op, ast.Div):
+            return node
+        before = ast.parse(ast.unparse(node.target), mode="eval").body
+        return ast.Assign([node.target], _division(before, node.value))
+
+
+def _division(a: ast.expr, b: ast.expr) -> ast.expr:
+    return ast.Call(ast.Name("_divided", ast.Load()), [a, b], [])
+
+
+def _divided(a: Any, b: Any) -> float:
+    top, bottom = float(a), float(b)
+    if bottom != 0.0:
+        return top / bottom
+    return math.nan if top == 0.0 else math.copysign(math.inf, bottom) * top
 
 
 @cache

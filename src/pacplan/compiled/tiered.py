@@ -69,7 +69,10 @@ def run(kernel: Callable[..., Any], records: int, *arguments: Any) -> Any:
 def ready(kernel: Any, arguments: Any, *, wait: bool = False) -> bool:
     """Whether a kernel can be called with such arguments. If not, it is being compiled.
 
-    With `wait` it is compiled here rather than not at all.
+    Args:
+        kernel: the kernel.
+        arguments: as for a call.
+        wait: compile it here rather than not at all.
     """
     if numba.config.DISABLE_JIT:
         return False

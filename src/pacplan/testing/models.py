@@ -118,6 +118,7 @@ def _played(
                     f"a game was not over after {steps} moves; let it end by `terminated`, or pass a "
                     "larger steps="
                 )
+        session.verify()
         for known in (session.states or [])[:_COPIED]:
             twin = known
             with suppress(Exception):  # What cannot be copied cannot be compared with its copy.
@@ -126,5 +127,4 @@ def _played(
                 raise BrokenPromiseError(
                     f"a copy of state {shown(known)} is not equal to it; {advice(known)}"
                 )
-        session.verify()
     return draws, most
