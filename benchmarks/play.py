@@ -53,12 +53,11 @@ class Clock:
             began = time.perf_counter(), time.process_time()
             action = player.act(world, limit)
             passed, used = time.perf_counter() - began[0], time.process_time() - began[1]
-            if seconds > 0.0:
-                now = min(max(seconds / max(used, 1e-9), 0.5), 2.0)
-                self.stretch = min(max(self.stretch * now**0.1, 1.0), 5.0)
             if used >= LEAST * seconds or passed < limit / 2:
                 break
-            record.again += 1
+        if seconds > 0.0:
+            now = min(max(seconds / max(used, 1e-9), 0.5), 2.0)
+            self.stretch = min(max(self.stretch * now**0.1, 1.0), 5.0)
         record.seconds += used
         record.decisions += 1
         return action
@@ -72,7 +71,6 @@ class Record:
     calls: int = 0
     decisions: int = 0
     seconds: float = 0.0
-    again: int = 0  # decisions that were made again
 
     def __str__(self) -> str:
         each = max(self.decisions, 1)
@@ -171,7 +169,7 @@ def main() -> None:
     names = [name for name in everyone if name in names or name == "random"]
     console = Console(width=60 + 16 * len(names), highlight=False)
     all_scores: dict[str, dict[str, np.ndarray]] = {}
-    ends, work = {}, {}
+    ends, work, returns = {}, {}, {}
     with waiting():
         for title, make in made.items():
             if not any(part in title for part in wanted):
@@ -181,10 +179,17 @@ def main() -> None:
             group = {name: everyone[name] for name in names}
             records = compare(task, group, options.episodes, options.ms)
             all_scores[title], *ends[title] = scores(task, records, options.episodes)
+            if task.values is None:
+                returns[title] = {name: np.array(r.results) for name, r in records.items()}
             work[title] = records
             for name, record in records.items():
                 print(f"    {name}: {shown(all_scores[title][name])}, {record}", flush=True)
     report(console, names, all_scores, ends, work)
+    if returns:
+        table = Table("mean return", *names, box=None)
+        for title, row in returns.items():
+            table.add_row(title, *(shown(row[name]) if name in row else "" for name in names))
+        console.print("", table)
 
 
 def report(console: Console, names: list[str], found, ends, work) -> None:
