@@ -6,7 +6,8 @@
 
 All players meet the same worlds with the same luck, and have the same time for a decision: `--ms` of
 processor time, and ten times as much if a step of the problem is Python's. On a machine that is shared,
-decisions get as much more time as others lost of late, and one that got far too little is made again.
+decisions get as much more time as others lost of late, and one that got far too little is made again;
+what Anytime learnt in it stays. All problems take more than an hour, and a third of that with `--ms 3`.
 
 A score is 0 for random play and 1 for the best. If optimal values are known, it follows from what the
 actions lose by them, sum of gamma^t (V*(s_t) - Q*(s_t, a_t)), which says more than the rewards: luck
@@ -15,7 +16,8 @@ the best mean of all players. Where a player has several settings, each problem 
 does best in three worlds that do not count: that is for rivals; Anytime has no settings.
 
 Peers, if they are installed: POUCT of pomdp-py (`pip install pomdp-py`), and mctx (`pip install mctx`),
-which is told the probabilities. AI-Toolbox (C++) is left out: PyPI has no wheel of it.
+which is told the probabilities, and takes part only if it is named: it compiles for seconds in each
+problem. AI-Toolbox (C++) is left out: pip finds no wheel of it.
 """
 
 import argparse
