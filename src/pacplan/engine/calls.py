@@ -143,20 +143,29 @@ def follow(
     search: Any, model: Any, at: int, link: int, successor: int, ended: bool, h: int
 ) -> tuple[int, bool, int]:
     """The node of an outcome of pair `link` of node `at`: (node, whether it is new, status)."""
-    tree, actions = search.tree, 0
-    child, seen = find_child(tree, link, successor, ended)
+    child, seen = find_child(search.tree, link, successor, ended)
     if child != NONE:
         return child, False, CHUNK_DONE
+    child, status = new_outcome(search, model, at, link, seen, successor, ended, h)
+    return child, child != NONE, status
+
+
+@inlined
+def new_outcome(
+    search: Any, model: Any, at: int, link: int, seen: int, successor: int, ended: bool, h: int
+) -> tuple[int, int]:
+    """The node of one more outcome of a pair, of which some were seen: (node, or NONE, status)."""
+    tree, actions = search.tree, 0
     if seen == search.problem[0].successors:
         state, action = tree.nodes[at].state, tree.pairs[link].action
-        return NONE, False, break_promise(search, TOO_MANY_SUCCESSORS, state, action, h, 0.0)
+        return NONE, break_promise(search, TOO_MANY_SUCCESSORS, state, action, h, 0.0)
     if not ended:
         actions, status = count_actions(search, model, successor, h + 1)
         if status != CHUNK_DONE:
-            return NONE, False, status
+            return NONE, status
     child = add_node(tree, 0 if ended else successor, actions)
     link_child(tree, link, child)
-    return child, True, CHUNK_DONE
+    return child, CHUNK_DONE
 
 
 def broken_promise(

@@ -12,6 +12,7 @@ comes during the same plan or during the one after it; so a loop of plans is lef
 plan that was not interrupted makes the next Ctrl-C the first again.
 """
 
+import _thread
 import signal
 import threading
 import time
@@ -295,4 +296,6 @@ def _halt_at(search: "KernelSearch", deadline: float, over: threading.Event) -> 
                 return
         search.halt()
 
-    threading.Thread(target=watch, name="pacplan deadline", daemon=True).start()
+    # Unlike `threading.Thread.start`, this does not wait until the thread runs, which on a busy machine
+    # takes milliseconds.
+    _thread.start_new_thread(watch, ())

@@ -13,7 +13,6 @@ from pacplan.algorithms.anytime.chart import (
     best_case,
     count_outcome,
     hear,
-    optimistic_value,
     place,
     renew_state,
     sweep,
@@ -25,24 +24,24 @@ from pacplan.algorithms.means import check_anytime
 from pacplan.bounds.elementary import powers
 from pacplan.compiled.jit import inlined
 from pacplan.engine import episodes
-from pacplan.engine.calls import CHUNK_DONE, follow
+from pacplan.engine.calls import CHUNK_DONE, new_outcome
 from pacplan.engine.driver import Limits
-from pacplan.engine.merge_table import MergeTable, empty_table, grown, has_room
+from pacplan.engine.merge_table import MergeTable, empty_table, find, grown, has_room, merge
 from pacplan.engine.query import Query
 from pacplan.engine.search import kernel_arrays
 from pacplan.engine.search_tree import Evidence, Reader
 from pacplan.engine.tree import MOST_COUNTED, NONE, add_node, add_pair, untried_action
 from pacplan.models.protocol import Model, Session
 
-# The scale of exploring in a state: the spread of its actions' values, and so many times the noise of
-# the action's own.
-_NOISE = 2.0
+# The scale of exploring in a state: the spread of its actions' values, or twice the noise of the
+# action's own; both are squared.
+_NOISE = 4.0
 # One episode in so many goes where the chart is poor.
 _SURVEY = 4
 # Steps of an episode after the first new state: so many, and this times the square root of the calls.
 _BEYOND, _FURTHER = 4.0, 0.1
 # Without noise that repeats, a pair has at most _FEW + _WIDE sqrt(visits) outcomes.
-_FEW, _WIDE = 2.0, 2.0
+_FEW, _WIDE = 2.0, 1.0
 # Nodes renewed by sweeps, for each call; unused work is kept for so many sweeps.
 _RENEWED, _SAVED = 4.0, 4.0
 # A recommendation counts so many calls of an action as if they had shown the worst one.
@@ -74,6 +73,7 @@ class AnytimeArrays:
     """What Anytime's episodes work on."""
 
     table: MergeTable  # the nodes of states
+    outcomes: MergeTable  # the nodes of outcomes, by their state and pair
     control: Any  # one record of CONTROL
     by_step: bool  # whether a state's value depends on the steps since the root
     to_go: NDArray[np.float64]  # discounted number of steps left, by the steps taken
@@ -90,7 +90,8 @@ def _make_root(search: Any, model: Any, state: int, ties: Any) -> int:
 
 @episodes.has_room.register(AnytimeArrays)
 def _has_room(search: Any) -> bool:
-    return has_room(search.table, search.problem[0].horizon)
+    horizon = search.problem[0].horizon
+    return has_room(search.table, horizon) and has_room(search.outcomes, horizon)
 
 
 @episodes.acting_node.register(AnytimeArrays)
@@ -125,20 +126,19 @@ def _select(search: Any, at: int, h: int, ties: Any) -> int:
         control.beyond += 1
     if node.tried < node.actions:
         return add_pair(tree, at, untried_action(tree, at, ties))
-    most, spread = best_case(search, node.depth), 0.0
+    spread, confidence = 0.0, log(max(node.visits, 1))
     if not control.surveys:
-        spread = _spread(tree, node)
-    confidence = log(max(node.visits, 1))
+        spread = _spread(tree, node) ** 2
     best, top, tied = NONE, -np.inf, 0
     link = node.first
     while link != NONE:
         pair = tree.pairs[link]
         score = np.inf  # A pair without a call was left by an episode that was cut off.
         if pair.n > 0 and control.surveys:
-            score = optimistic_value(pair, most)
+            score = pair.hopeful
         elif pair.n > 0:
-            noise = _NOISE * sqrt(pair.scatter / pair.n)
-            score = pair.value + max(spread, noise) * sqrt(confidence / pair.visits)
+            scale = max(spread, _NOISE * pair.variance)
+            score = pair.value + sqrt(scale * confidence / pair.visits)
         if score > top:
             best, top, tied = link, score, 1
         elif score == top:
@@ -181,15 +181,23 @@ def _transition(
     search: Any, model: Any, h: int, successor: int, ended: bool, ties: Any
 ) -> tuple[int, int]:
     """Chart the outcome; go on until the episode is long enough."""
-    step, control, tree, problem = search.path[h], search.control[0], search.tree, search.problem[0]
-    child, new, status = follow(search, model, step.node, step.pair, successor, ended, h)
-    if status != CHUNK_DONE:
-        return child, status
-    if new:
+    step, control, problem = search.path[h], search.control[0], search.problem[0]
+    pair = search.tree.pairs[step.pair]
+    # All ends of a pair are one outcome. Lists of outcomes may be long, so they are not searched.
+    kind = -1 - step.pair if ended else step.pair
+    child = find(search.outcomes, 0 if ended else successor, kind)
+    if child == NONE:
+        child, status = new_outcome(
+            search, model, step.node, step.pair, pair.distinct, successor, ended, h
+        )
+        if status != CHUNK_DONE:
+            return child, status
+        merge(search.outcomes, search.tree.nodes[child].state, kind, child)
         place(search, child, h + 1)
+        pair.distinct += 1
     reward = problem.lowest + problem.width * step.reward
-    count_outcome(search, step.pair, child, reward)
-    tree.pairs[step.pair].distinct += new
+    most = best_case(search, search.tree.nodes[step.node].depth)
+    count_outcome(search, step.pair, child, reward, most)
     control.lowest = min(control.lowest, reward)
     control.highest = max(control.highest, reward)
     control.total += reward
@@ -205,8 +213,9 @@ def _update(search: Any, model: Any, length: int, ties: Any) -> None:
     """Renew the values on the way, the last first."""
     for h in range(length - 1, -1, -1):
         step = search.path[h]
-        hear(search, step.pair, step.child)
-        renew_state(search, step.node)
+        most = best_case(search, search.tree.nodes[step.node].depth)
+        hear(search, step.pair, step.child, most)
+        renew_state(search, step.node, most)
 
 
 class AnytimeSearch(EstimateSearch):
@@ -220,6 +229,7 @@ class AnytimeSearch(EstimateSearch):
         to_go = [*np.cumsum(powers(gamma, horizon))[::-1], 0.0] if by_step else [1.0 / (1.0 - gamma)]
         arrays: dict[str, Any] = {
             "table": empty_table(16),
+            "outcomes": empty_table(16),
             "control": np.zeros(1, CONTROL),
             "by_step": by_step,
             "to_go": np.array(to_go),
@@ -251,7 +261,8 @@ class AnytimeSearch(EstimateSearch):
         return int(self.arrays["control"]["calls"][0])
 
     def make_room(self, episodes: int) -> None:
-        self.arrays["table"] = grown(self.arrays["table"], episodes * self.horizon + 1, self.memory)
+        for name in ("table", "outcomes"):
+            self.arrays[name] = grown(self.arrays[name], episodes * self.horizon + 1, self.memory)
 
     @property
     def values(self) -> NDArray[np.float64]:

@@ -31,8 +31,9 @@ PAIR = np.dtype(
     [
         ("reward", np.float64),  # mean, in the user's units
         ("value", np.float64),  # mean of reward + gamma x what the outcomes are worth
-        ("optimistic", np.float64),
-        ("scatter", np.float64),  # sum of squared deviations of what calls have shown from the value
+        ("optimistic", np.float64),  # the same mean of optimistic values
+        ("hopeful", np.float64),  # that, if calls not yet made may pay the most
+        ("variance", np.float64),  # of what the calls have shown
         ("visits", np.int32),  # calls, and visits to an outcome that was known
         ("distinct", np.int32),  # outcomes seen
         *LINKS,
@@ -40,8 +41,6 @@ PAIR = np.dtype(
     align=True,
 )
 
-# Calls that count as if they had led to the best there can be.
-_HOPED = 1.0
 # A sweep stops to pay if it changes values by less than this part of the rewards' spread.
 _STILL = 0.05
 
@@ -94,8 +93,8 @@ def _tell(tree: TreeArrays, outcome: int) -> None:
 
 
 @inlined
-def count_outcome(search: Any, link: int, outcome: int, reward: float) -> None:
-    """Let a call of a pair count; the reward is in the user's units."""
+def count_outcome(search: Any, link: int, outcome: int, reward: float, most: float) -> None:
+    """Let a call of a pair count; the reward is in the user's units, its state worth `most` at most."""
     pair, node, gamma = search.tree.pairs[link], search.tree.nodes[outcome], search.problem[0].gamma
     node.count += 1
     pair.n += 1
@@ -103,30 +102,32 @@ def count_outcome(search: Any, link: int, outcome: int, reward: float) -> None:
     shown = reward + gamma * node.told_value
     before = shown - pair.value
     pair.value += before / pair.n
-    pair.scatter += before * (shown - pair.value)
+    pair.variance += (before * (shown - pair.value) - pair.variance) / pair.n
     pair.optimistic += (reward + gamma * node.told_optimistic - pair.optimistic) / pair.n
+    _hope(pair, most)
 
 
 @inlined
-def hear(search: Any, link: int, outcome: int) -> None:
-    """Let a pair learn what one of its outcomes is worth now."""
+def hear(search: Any, link: int, outcome: int, most: float) -> None:
+    """Let a pair learn what one of its outcomes is worth now; a state is worth `most` at the most."""
     pair, node = search.tree.pairs[link], search.tree.nodes[outcome]
     value, optimistic = node.told_value, node.told_optimistic
     _tell(search.tree, outcome)
     weight = search.problem[0].gamma * node.count / pair.n
     pair.value += weight * (node.told_value - value)
     pair.optimistic += weight * (node.told_optimistic - optimistic)
+    _hope(pair, most)
 
 
 @inlined
-def optimistic_value(pair: Any, most: float) -> float:
-    """What a pair is worth if calls not yet made might pay the most."""
-    hoped = _HOPED / pair.n
-    return float((pair.n * pair.optimistic + hoped * most) / (pair.n + hoped))
+def _hope(pair: Any, most: float) -> None:
+    """Let 1 / n calls more count, which have paid the most."""
+    hoped = 1.0 / pair.n
+    pair.hopeful = (pair.n * pair.optimistic + hoped * most) / (pair.n + hoped)
 
 
 @inlined
-def _renew_pair(search: Any, link: int) -> None:
+def _renew_pair(search: Any, link: int, most: float) -> None:
     """Work out what a pair is worth from all its outcomes."""
     tree, gamma, pair = search.tree, search.problem[0].gamma, search.tree.pairs[link]
     value = optimistic = 0.0
@@ -139,10 +140,11 @@ def _renew_pair(search: Any, link: int) -> None:
         child = node.sibling
     pair.value = pair.reward + gamma * value / pair.n
     pair.optimistic = pair.reward + gamma * optimistic / pair.n
+    _hope(pair, most)
 
 
 @inlined
-def renew_state(search: Any, at: int) -> None:
+def renew_state(search: Any, at: int, most: float) -> None:
     """Work out what a state is worth from its pairs.
 
     With few visits that is their mean, by visits: the best of a few noisy estimates is mostly luck.
@@ -151,7 +153,6 @@ def renew_state(search: Any, at: int) -> None:
     tree, node = search.tree, search.tree.nodes[at]
     best = optimistic = -np.inf
     total, visits, n = 0.0, 0, 0
-    most = best_case(search, node.depth)
     link = node.first
     while link != NONE:
         pair = tree.pairs[link]
@@ -160,7 +161,7 @@ def renew_state(search: Any, at: int) -> None:
             best = max(best, pair.value)
             total += pair.n * pair.value
             n += pair.n
-            optimistic = max(optimistic, optimistic_value(pair, most))
+            optimistic = max(optimistic, pair.hopeful)
         link = pair.sibling
     node.visits = visits
     if n > 0:
@@ -189,11 +190,11 @@ def sweep(search: Any) -> bool:
         if node.visits == 0:
             guess(search, at)
             continue
-        link = node.first
+        most, link = best_case(search, node.depth), node.first
         while link != NONE:
             if tree.pairs[link].n > 0:
-                _renew_pair(search, link)
+                _renew_pair(search, link, most)
             link = tree.pairs[link].sibling
-        renew_state(search, at)
+        renew_state(search, at, most)
         change = max(change, abs(node.value - before))
     return bool(change > _STILL * (control.highest - control.lowest))
