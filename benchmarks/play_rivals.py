@@ -91,7 +91,7 @@ class Ours(Player):
     def act(self, world: Any, limit: float) -> Any:
         """Choose an action."""
         self.agent.time_limit = limit
-        action = self.agent.act(*world.shown)
+        action = self.agent.act(world.shown[0])
         self.calls += self.agent.history[-1].plan.samples
         return action
 
@@ -335,7 +335,7 @@ class POUCT(Player):
     def act(self, world: Any, limit: float) -> Any:
         """Choose an action."""
         library, thing, policy, model = self.kit
-        state = world.shown[0] if self.task.env is None else self.task.model.state_of(*world.shown)
+        state = world.shown[0] if self.task.env is None else self.task.model.state_of(world.shown[0])
         root = library.Histogram({thing(state, state): 1.0})
         agent = library.Agent(root, policy, blackbox_model=model)
         planner = library.POUCT(

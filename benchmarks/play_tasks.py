@@ -62,7 +62,7 @@ class Walk:
 
     @property
     def shown(self) -> tuple[Any, ...]:
-        """What `Agent.act` takes."""
+        """What `Agent.act` takes, and what a player sees."""
         return (self.state,)
 
     def actions(self) -> tuple[Any, ...]:
@@ -96,12 +96,12 @@ class Stage:
 
     @property
     def shown(self) -> tuple[Any, ...]:
-        """What `Agent.act` takes."""
+        """What `Agent.act` takes, and what a player sees."""
         return self.env, self.observation
 
     def actions(self) -> tuple[Any, ...]:
         """What can be done, always the same."""
-        self.listed = self.listed or self.model.actions(self.model.state_of(*self.shown))
+        self.listed = self.listed or self.model.actions(self.model.state_of(self.env))
         return self.listed
 
     def step(self, action: Any, rng: Any) -> tuple[float, bool]:
@@ -380,16 +380,23 @@ def blackjack() -> Task:
     import gymnasium
 
     class Redrawn(gymnasium.Wrapper):
-        """Before each step, the dealer's second card is drawn again."""
+        """The dealer's second card is drawn before each step, and forgotten."""
+
+        def reset(self, **options):
+            shown = self.env.reset(**options)
+            self.unwrapped.dealer[1] = 0
+            return shown
 
         def step(self, action):
             base = self.unwrapped
             base.dealer[1] = min(int(base.np_random.integers(1, 14)), 10)
-            return self.env.step(action)
+            outcome = self.env.step(action)
+            base.dealer[1] = 0
+            return outcome
 
     env, own = (Redrawn(gymnasium.make("Blackjack-v1").unwrapped) for _ in range(2))
     own.reset(seed=0)
-    model = pacplan.from_gymnasium(own, key="observation", reward_range=(-1, 1))
+    model = pacplan.from_gymnasium(own, reward_range=(-1, 1))
     q = blackjack_values(0.99)
     return Task(model, 0.99, 20, lambda shown: q(*map(int, shown)), env=env, again=True)
 
