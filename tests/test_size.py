@@ -17,7 +17,7 @@ SOURCE, TESTS = Path(pacplan.__file__).parent, Path(__file__).parent
 ROOMS = {
     ".": 2290,
     "algorithms": 2200,
-    "algorithms/anytime": 520,
+    "algorithms/anytime": 530,
     "algorithms/atlas": 1850,
     "algorithms/betting": 580,
     "algorithms/bracket": 1650,
@@ -30,7 +30,7 @@ ROOMS = {
     "cli": 660,
     "compiled": 1300,
     "core": 440,
-    "engine": 2040,
+    "engine": 2050,
     "envs": 520,
     "experiments": 1120,
     "models": 2720,

@@ -296,6 +296,7 @@ def _halt_at(search: "KernelSearch", deadline: float, over: threading.Event) -> 
                 return
         search.halt()
 
-    # Unlike `threading.Thread.start`, this does not wait until the thread runs, which on a busy machine
-    # takes milliseconds.
-    _thread.start_new_thread(watch, ())
+    if late <= time.perf_counter():
+        search.halt()
+    else:  # This does not wait until the thread runs, as `threading.Thread.start` does.
+        _thread.start_new_thread(watch, ())
