@@ -40,7 +40,7 @@ def key_of(thing: Any) -> Hashable:
     return told_apart(thing)
 
 
-_WITHOUT_ZEROS = frozenset({int, str, bool, bytes, type(None)})
+_WITHOUT_ZEROS = int, str, bytes, type(None)
 
 
 def signs(thing: Any) -> tuple[float, ...]:
@@ -51,7 +51,7 @@ def signs(thing: Any) -> tuple[float, ...]:
             if type(part) is not float or not part:
                 found += signs(part)
         return found
-    if type(thing) in _WITHOUT_ZEROS:
+    if isinstance(thing, _WITHOUT_ZEROS):
         return ()
     if isinstance(thing, float | np.floating):
         return (copysign(1.0, thing),) if thing == 0.0 else ()
