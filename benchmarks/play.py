@@ -50,7 +50,9 @@ class Clock:
 
     def decide(self, player: Player, world, seconds: float, record: "Record"):
         """A decision that may use so many seconds of the processor; made again if it got too few."""
+        made = player.calls
         for _ in range(AGAIN):
+            player.calls = made  # Those of a decision that is made again do not count.
             limit = seconds * self.stretch
             began = time.perf_counter(), time.process_time()
             action = player.act(world, limit)

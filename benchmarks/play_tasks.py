@@ -446,6 +446,7 @@ TUNING: dict[str, Callable[[], Task]] = {
     "garnet .7": lambda: tabular(envs.garnet(seed=1), 0.7, 0, 10),
     "garnet .99": lambda: tabular(envs.garnet(seed=2), 0.99, 0),
     "FrozenLake 4x4": lambda: published("FrozenLake-v1", map_name="4x4"),
+    "FrozenLake 8x8": lambda: published("FrozenLake-v1", map_name="8x8"),
     "Taxi": lambda: published("Taxi-v4", 25),
     "CliffWalking": lambda: published("CliffWalking-v1", 25),
     "SysAdmin ring": lambda: ring(10),
@@ -459,7 +460,6 @@ TUNING: dict[str, Callable[[], Task]] = {
     ),
 }
 HELD_OUT: dict[str, Callable[[], Task]] = {
-    "FrozenLake 8x8": lambda: published("FrozenLake-v1", map_name="8x8"),
     "garnet .99, 11": lambda: tabular(envs.garnet(seed=11), 0.99, 0),
     "garnet .99, 12": lambda: tabular(envs.garnet(400, 4, 5, 0.2, seed=12), 0.99, 0),
     "SysAdmin tree": lambda: tree(12),

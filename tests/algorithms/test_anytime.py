@@ -113,8 +113,8 @@ def test_the_chart_is_kept():
     again = pacplan.Agent(None, model, gamma=0.95, budget=500, seed=0)
     for state in (1, 2, 1, 1, 0):
         assert agent.act(state) == again.act(state)
-    reused = [decision.reused_samples for decision in agent.history]
-    assert reused == [0, 500, 1000, 1500, 2000]
+    assert [decision.reused_samples for decision in agent.history] == [0, 500, 1000, 1500, 2000]
+    assert [d.plan.origin.reused for d in agent.history] == [False, True, True, True, True]
     assert all(decision.plan.samples == 500 for decision in agent.history)
     agent.reset()
     assert agent.act(1) == 1 and agent.history[0].reused_samples == 2500

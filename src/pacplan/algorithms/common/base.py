@@ -243,10 +243,8 @@ class Planner:
             stopped_by, seconds, interrupted = drive(driven, query, began, display, self.chunk)
             plan = self.finish(query, search, stopped_by, seconds)
             session.verify()
-        if kept is not None:
-            kept.search = search
         again = (_FROM_RNG_ALONE,) if crew is not None and crew.on_dask else ()
-        return replace(
+        plan = replace(
             plan,
             assumptions=(*plan.assumptions, *model.assumptions, *again),
             interrupted=interrupted,
@@ -256,6 +254,9 @@ class Planner:
             delta=getattr(self, "delta", None),
             calls_made=getattr(session, "made", plan.samples),
         )
+        if kept is not None:  # Not before the origin has said whether the search went on.
+            kept.search = search
+        return plan
 
     def _check_kind(self, model: Model) -> None:
         """Refuse a model of another kind than the planner is for."""
